@@ -1,0 +1,1 @@
+"""sla-ledger: an event-sourced SLA ledger whose credits follow, provably, from committed telemetry."""

@@ -1,0 +1,85 @@
+"""The one error tree of sla-ledger.
+
+Every error carries a stable ``code`` (for machines), a message a person can act on, and the ``data``
+that made it. Transports (CLI, REST, GraphQL) translate an error exactly once: the CLI by its
+``exit_code``, the API by its class. Nothing in this tree knows HTTP.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class SlaLedgerError(Exception):
+    """Root of the tree.
+
+    ``code`` is stable across releases; ``exit_code`` is what the command line ends with;
+    ``data`` holds the values that made the error, never secrets.
+    """
+
+    code: ClassVar[str] = "internal"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data = data
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error as plain values, for ``--json`` output and problem documents."""
+        return {"code": self.code, "message": self.message, "data": self.data}
+
+
+# --- input that cannot be used -----------------------------------------------------------------
+
+
+class BadInput(SlaLedgerError):
+    """The caller's input cannot be used as a whole; nothing was written."""
+
+    code = "bad_input"
+    exit_code = 2
+
+
+class DocumentInvalid(BadInput):
+    """A document (agreement, bundle, trust file) breaks its schema; ``data`` names file, line and field."""
+
+    code = "document_invalid"
+
+
+class NotCanonical(BadInput):
+    """A value has no RFC 8785 form here (NaN, -0, float, integer beyond 2^53, duplicate key)."""
+
+    code = "not_canonical"
+
+
+# --- requests the present state refuses --------------------------------------------------------
+
+
+class Refused(SlaLedgerError):
+    """The request is well formed but the present state does not allow it."""
+
+    code = "refused"
+
+
+class NotFound(SlaLedgerError):
+    """What was asked for does not exist."""
+
+    code = "not_found"
+
+
+# --- evidence that does not hold ---------------------------------------------------------------
+
+
+class EvidenceInvalid(SlaLedgerError):
+    """A signature, proof, key or path does not hold."""
+
+    code = "evidence_invalid"
+
+
+# --- things outside that failed ----------------------------------------------------------------
+
+
+class Unavailable(SlaLedgerError):
+    """Something this process depends on (prover, chain, disk) did not answer or failed."""
+
+    code = "unavailable"
