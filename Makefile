@@ -1,0 +1,92 @@
+# Everything runs from a clone with only Python 3.11, make and git: the first target that needs it
+# makes .venv from the hash-pinned lock. `make help` lists the targets.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# --- environment -----------------------------------------------------------------------------
+# Two stamps, so that an edit of pyproject.toml does not install every dependency again.
+# `--only-binary` because a bare machine has no compiler, and because building a source
+# distribution would fetch build tools that no hash in the lock covers.
+$(VENV)/.deps: requirements.lock
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(PIP) install --quiet --require-hashes --only-binary :all: -r requirements.lock
+	@touch $@
+
+$(VENV)/.project: $(VENV)/.deps pyproject.toml
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: venv .venv
+venv .venv: $(VENV)/.project ## Make .venv from requirements.lock and install the project into it
+
+.PHONY: lock
+lock: $(VENV)/.project ## Resolve pyproject.toml into requirements.lock again (needs a package index)
+	$(BIN)/python scripts/lock.py
+
+# --- what a user runs ------------------------------------------------------------------------
+.PHONY: demo
+demo: $(VENV)/.project ## The main job on the sample in examples/; writes var/demo/
+	$(BIN)/sla-ledger demo --out var/demo
+
+# --- tests -----------------------------------------------------------------------------------
+.PHONY: test
+test: $(VENV)/.project ## All tests
+	$(BIN)/python -m pytest
+
+.PHONY: test-fast
+test-fast: $(VENV)/.project ## Tests without the slow ones, under a minute
+	$(BIN)/python -m pytest -m "not slow"
+
+# --- checks ----------------------------------------------------------------------------------
+.PHONY: check
+check: lint types imports generated ## All static checks
+
+.PHONY: lint
+lint: $(VENV)/.project ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(VENV)/.project ## mypy --strict over ledger and api
+	$(BIN)/mypy
+
+.PHONY: imports
+imports: $(VENV)/.project ## Import contracts of docs/architecture.md
+	$(BIN)/lint-imports
+
+.PHONY: generated
+generated: $(VENV)/.project ## Generated files are those their sources give
+	$(BIN)/sla-ledger generate --check
+	$(BIN)/python scripts/with_node.py $(BIN)/python contracts/build.py --check
+
+.PHONY: format
+format: $(VENV)/.project ## Let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# --- measurement -----------------------------------------------------------------------------
+.PHONY: bench-main
+bench-main: $(VENV)/.project ## Measure the main job; writes var/bench/main.json
+	$(BIN)/python -m tests.bench.main
+
+# --- housekeeping ----------------------------------------------------------------------------
+.PHONY: clean
+clean: ## Remove what builds and checks leave; keeps .venv and var/
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
+
+.PHONY: distclean
+distclean: clean ## Remove .venv and var/ (the demo's data and cached keys), too
+	rm -rf $(VENV) var
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z.][a-z. -]*:.*## / { split($$1, name, " "); printf "  make %-12s %s\n", name[1], $$2 }' $(MAKEFILE_LIST)
