@@ -1,0 +1,148 @@
+"""Settlement periods: local calendar days, weeks and months of an IANA zone as UTC instants (semantics 10).
+
+A period is named by its first local date and an ISO 8601 duration (``2023-12-19/P1D``). Zone rules come
+from the pinned ``tzdata`` package and never from the machine, so two verifiers agree.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from ledger.domain.instant import SECOND_NS
+from ledger.domain.interval import Interval
+from ledger.errors import BadInput
+
+_ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", re.ASCII)
+_PERIOD = re.compile(r"P(\d{1,3})([DWM])", re.ASCII)
+_WINDOW = re.compile(r"PT(\d{1,4})([SMH])", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class CalendarInvalid(BadInput):
+    """A zone, period, window or date cannot be used."""
+
+    code = "calendar_invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodLength:
+    """A calendar duration: ``count`` days, weeks or months (``unit`` D, W or M)."""
+
+    count: int
+    unit: str
+
+    def __str__(self) -> str:
+        return f"P{self.count}{self.unit}"
+
+    def after(self, first: date) -> date:
+        """The first date of the next period. Months need a first date that every month has (1 to 28)."""
+        if self.unit != "M":
+            return first + timedelta(days=self.count * (7 if self.unit == "W" else 1))
+        months = first.year * 12 + first.month - 1 + self.count
+        return first.replace(year=months // 12, month=months % 12 + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """One settlement period: local dates [first, following) in ``zone``, as instants in ``interval``."""
+
+    first: date
+    length: PeriodLength
+    zone: str
+    interval: Interval
+
+    def __str__(self) -> str:
+        return f"{self.first.isoformat()}/{self.length}"
+
+
+@lru_cache(maxsize=64)
+def load_zone(name: str) -> ZoneInfo:
+    """The IANA zone ``name`` by the rules of the ``tzdata`` package. Raises ``CalendarInvalid``."""
+    if len(name) > 64 or not _ZONE_NAME.fullmatch(name):
+        raise CalendarInvalid(
+            f"unknown time zone {name[:64]!r}; write an IANA name such as Europe/Berlin", zone=name[:64]
+        )
+    resource = importlib.resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
+    try:
+        with resource.open("rb") as stream:
+            return ZoneInfo.from_file(stream, key=name)
+    except (OSError, ValueError) as error:
+        raise CalendarInvalid(
+            f"unknown time zone {name!r}; write an IANA name such as Europe/Berlin", zone=name
+        ) from error
+
+
+def parse_period_length(text: str) -> PeriodLength:
+    """``P1D``, ``P7D``, ``P1W`` or ``P1M``; raises ``CalendarInvalid``."""
+    match = _PERIOD.fullmatch(text)
+    if match is None or int(match[1]) == 0:
+        raise CalendarInvalid(f"{text[:20]!r} is not a period; write P1D, P1W or P1M", text=text[:20])
+    return PeriodLength(int(match[1]), match[2])
+
+
+def parse_window_seconds(text: str) -> int:
+    """Seconds of ``PT1H``, ``PT5M`` or ``PT30S``; raises ``CalendarInvalid``."""
+    match = _WINDOW.fullmatch(text)
+    if match is None or int(match[1]) == 0:
+        raise CalendarInvalid(f"{text[:20]!r} is not a window length; write PT1H, PT5M or PT30S", text=text[:20])
+    return int(match[1]) * {"S": 1, "M": 60, "H": 3600}[match[2]]
+
+
+def parse_date(text: str) -> date:
+    """A calendar date ``2023-12-19``; raises ``CalendarInvalid``."""
+    try:
+        if len(text) != 10:
+            raise ValueError("write YYYY-MM-DD")
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise CalendarInvalid(f"{text[:20]!r} is not a date: {error}", text=text[:20]) from error
+
+
+def day_start_ns(day: date, zone: ZoneInfo) -> int:
+    """The first instant of a local day.
+
+    Where the clock jumps over midnight the day starts with the jump (America/Sao_Paulo until 2018); where
+    midnight comes twice, with the first.
+    """
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+    late, early = (_posix_s(midnight.replace(fold=fold)) for fold in (0, 1))
+    if early < late:
+        # PEP 495: in a gap fold=1 reads the offset after the jump, so the jump lies in (early, late].
+        before = _offset(early, zone)
+        while late - early > 1:
+            middle = (early + late) // 2
+            early, late = (middle, late) if _offset(middle, zone) == before else (early, middle)
+    return late * SECOND_NS
+
+
+def make_period(first: date, length: PeriodLength, zone_name: str) -> Period:
+    """The period that begins on local date ``first``. Raises ``CalendarInvalid`` at the calendar's edge."""
+    zone = load_zone(zone_name)
+    try:
+        interval = Interval(day_start_ns(first, zone), day_start_ns(length.after(first), zone))
+    except (ValueError, OverflowError) as error:
+        raise CalendarInvalid(f"no period {length} starts on {first}: {error}", first=str(first)) from error
+    return Period(first, length, zone_name, interval)
+
+
+def periods_from(anchor: date, length: PeriodLength, zone_name: str, *, until: date) -> Iterator[Period]:
+    """The contiguous periods that start on ``anchor`` and later, each wholly before ``until``."""
+    first = anchor
+    while length.after(first) <= until:
+        yield make_period(first, length, zone_name)
+        first = length.after(first)
+
+
+def _posix_s(moment: datetime) -> int:
+    since = moment.astimezone(UTC) - _EPOCH
+    return since.days * 86_400 + since.seconds
+
+
+def _offset(posix_s: int, zone: ZoneInfo) -> timedelta | None:
+    return (_EPOCH + timedelta(seconds=posix_s)).astimezone(zone).utcoffset()

@@ -1,0 +1,224 @@
+"""Closed document shapes: one description checks a value and prints its JSON Schema (draft 2020-12).
+
+Agreement, trust file, bundle and every event payload are described with these few parts, so that the
+published schema and the code that reads the document cannot part ways. A failed check raises
+``DocumentInvalid`` with the field's path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ledger.errors import DocumentInvalid
+
+JsonSchema = dict[str, Any]
+
+
+class Shape(Protocol):
+    """Part of a document: checks a plain value at a path and describes itself."""
+
+    def check(self, value: Any, at: str) -> None: ...
+
+    def json_schema(self) -> JsonSchema: ...
+
+
+def fail(at: str, message: str, **data: Any) -> DocumentInvalid:
+    """The error for a field: ``at`` is its path such as ``objectives[0].target``."""
+    return DocumentInvalid(f"{at or 'document'}: {message}", field=at, **data)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string, optionally by pattern (whole match) and with bounds on its length."""
+
+    pattern: str | None = None
+    what: str = "text"
+    max_length: int = 500
+    min_length: int = 1
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, str):
+            raise fail(at, f"must be a string ({self.what}), not {_kind(value)}")
+        if not self.min_length <= len(value) <= self.max_length:
+            raise fail(at, f"must have {self.min_length} to {self.max_length} characters, has {len(value)}")
+        if self.pattern is not None and not re.fullmatch(self.pattern, value, re.ASCII):
+            raise fail(at, f"{value[:80]!r} is not {self.what}")
+
+    def json_schema(self) -> JsonSchema:
+        found: JsonSchema = {"type": "string", "minLength": self.min_length, "maxLength": self.max_length}
+        if self.pattern is not None:
+            found |= {"pattern": f"^(?:{self.pattern})$", "description": self.what}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number within bounds (both inclusive)."""
+
+    minimum: int = 0
+    maximum: int = 2**53 - 1
+
+    def check(self, value: Any, at: str) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise fail(at, f"must be a whole number, not {_kind(value)}")
+        if not self.minimum <= value <= self.maximum:
+            raise fail(at, f"{value} must be between {self.minimum} and {self.maximum}")
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """true or false."""
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, bool):
+            raise fail(at, f"must be true or false, not {_kind(value)}")
+
+    def json_schema(self) -> JsonSchema:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of a few fixed strings."""
+
+    values: tuple[str, ...]
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, str) or value not in self.values:
+            raise fail(at, f"{_shown(value)} is not one of {', '.join(self.values)}")
+
+    def json_schema(self) -> JsonSchema:
+        return {"enum": list(self.values)}
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of one shape."""
+
+    item: Shape
+    min_items: int = 0
+    max_items: int = 1000
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            raise fail(at, f"must be a list, not {_kind(value)}")
+        if not self.min_items <= len(value) <= self.max_items:
+            raise fail(at, f"must have {self.min_items} to {self.max_items} entries, has {len(value)}")
+        for index, item in enumerate(value):
+            self.item.check(item, f"{at}[{index}]")
+
+    def json_schema(self) -> JsonSchema:
+        bounds = {"minItems": self.min_items, "maxItems": self.max_items}
+        return {"type": "array", "items": self.item.json_schema(), **bounds}
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """An object whose keys follow a pattern and whose values have one shape."""
+
+    key_pattern: str
+    item: Shape
+    max_items: int = 1000
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, Mapping):
+            raise fail(at, f"must be a mapping, not {_kind(value)}")
+        if len(value) > self.max_items:
+            raise fail(at, f"has {len(value)} keys; at most {self.max_items}")
+        for key, item in value.items():
+            if not isinstance(key, str) or not re.fullmatch(self.key_pattern, key, re.ASCII):
+                raise fail(at, f"the key {key!r} is not allowed here")
+            self.item.check(item, f"{at}.{key}")
+
+    def json_schema(self) -> JsonSchema:
+        return {
+            "type": "object",
+            "patternProperties": {f"^(?:{self.key_pattern})$": self.item.json_schema()},
+            "additionalProperties": False,
+            "maxProperties": self.max_items,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """A closed object: ``required`` and ``optional`` members, nothing else."""
+
+    required: Mapping[str, Shape]
+    optional: Mapping[str, Shape] = field(default_factory=dict)
+    title: str | None = None
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, Mapping):
+            raise fail(at, f"must be a mapping, not {_kind(value)}")
+        for key in value:
+            if key not in self.required and key not in self.optional:
+                known = ", ".join([*self.required, *self.optional])
+                raise fail(_member(at, str(key)), f"unknown key; known here: {known}")
+        for key in self.required:
+            if key not in value:
+                raise fail(_member(at, key), "is missing")
+        for key, item in value.items():
+            shape = self.required.get(key) or self.optional[key]
+            shape.check(item, _member(at, key))
+
+    def json_schema(self) -> JsonSchema:
+        members = {**self.required, **self.optional}
+        found: JsonSchema = {
+            "type": "object",
+            "properties": {key: shape.json_schema() for key, shape in members.items()},
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
+        return {"title": self.title, **found} if self.title else found
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """An object told apart by the value of one member (``tag``)."""
+
+    tag: str
+    shapes: Mapping[str, Object]
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, Mapping):
+            raise fail(at, f"must be a mapping, not {_kind(value)}")
+        found = value.get(self.tag)
+        if not isinstance(found, str) or found not in self.shapes:
+            raise fail(_member(at, self.tag), f"{_shown(found)} is not one of {', '.join(self.shapes)}")
+        self.shapes[found].check(value, at)
+
+    def json_schema(self) -> JsonSchema:
+        return {"oneOf": [shape.json_schema() for shape in self.shapes.values()]}
+
+
+@dataclass(frozen=True, slots=True)
+class Nullable:
+    """A shape or null."""
+
+    shape: Shape
+
+    def check(self, value: Any, at: str) -> None:
+        if value is not None:
+            self.shape.check(value, at)
+
+    def json_schema(self) -> JsonSchema:
+        return {"oneOf": [{"type": "null"}, self.shape.json_schema()]}
+
+
+def _member(at: str, key: str) -> str:
+    return f"{at}.{key}" if at else key
+
+
+def _kind(value: Any) -> str:
+    names = {type(None): "nothing", bool: "true/false", dict: "a mapping", list: "a list", str: "a string"}
+    return names.get(type(value), f"the {type(value).__name__} {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60]
