@@ -52,6 +52,30 @@ class NotCanonical(BadInput):
     code = "not_canonical"
 
 
+class VerifierKeyInvalid(BadInput):
+    """A note key (``name+hash+base64``) is malformed, of an unknown type, or its hash does not fit it."""
+
+    code = "verifier_key_invalid"
+
+
+class KeyFileUnusable(BadInput):
+    """A private key file is missing, malformed, already there, or readable by others than its owner."""
+
+    code = "key_file_unusable"
+
+
+class TilePathInvalid(BadInput):
+    """A path is not the one spelling C2SP tlog-tiles allows for a tile."""
+
+    code = "tile_path_invalid"
+
+
+class OutsideTree(BadInput):
+    """A leaf index or tree size lies outside the tree a proof or root was asked for."""
+
+    code = "outside_tree"
+
+
 # --- requests the present state refuses --------------------------------------------------------
 
 
@@ -74,6 +98,30 @@ class EvidenceInvalid(SlaLedgerError):
     """A signature, proof, key or path does not hold."""
 
     code = "evidence_invalid"
+
+
+class TreeProofInvalid(EvidenceInvalid):
+    """An inclusion or consistency proof does not lead to the root it was given for."""
+
+    code = "tree_proof_invalid"
+
+
+class TreeDamaged(EvidenceInvalid):
+    """A stored tile is missing or has a wrong length; ``data`` names it."""
+
+    code = "tree_damaged"
+
+
+class NoteInvalid(EvidenceInvalid):
+    """A signed note or checkpoint breaks its format."""
+
+    code = "note_invalid"
+
+
+class NoteUnverified(NoteInvalid):
+    """A note is well formed, but no trusted key signed it, or a trusted key's signature is false."""
+
+    code = "note_unverified"
 
 
 # --- things outside that failed ----------------------------------------------------------------
