@@ -1,0 +1,1 @@
+"""Use cases, one module each, and the ports they need."""

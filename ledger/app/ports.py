@@ -1,0 +1,221 @@
+"""What the use cases need from outside: storage, log, prover, chain, time and randomness.
+
+Adapters implement these protocols; ``tests/conformance`` runs one suite over every storage adapter.
+A ``Transaction`` is one database transaction: everything done through it commits or rolls back together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ledger.domain.events import NewEvent, StoredEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What an appender gets back: where each event stands in its stream and in the log."""
+
+    event_id: str
+    stream: str
+    version: int
+    seq: int
+
+
+class EventStore(Protocol):
+    """Append-only streams. Versions count from 0 in each stream, ``seq`` from 0 over the whole log."""
+
+    def append(
+        self,
+        stream: str,
+        events: Sequence[NewEvent],
+        *,
+        expected_version: int | None,
+        idempotency_key: str | None = None,
+    ) -> tuple[Receipt, ...]:
+        """Append events in order.
+
+        ``expected_version`` is the version the first event must get (0: the stream must be new; None: any).
+        The same ``idempotency_key`` with the same stream and payloads gives the first receipts again.
+        Raises ``VersionConflict`` or ``IdempotencyConflict``, and then nothing is written.
+        """
+        ...
+
+    def stream(self, stream: str) -> Iterator[StoredEvent]:
+        """The events of one stream in order of version; empty where there is none."""
+        ...
+
+    def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
+        """Up to ``limit`` events from ``seq`` on, in log order."""
+        ...
+
+    def at(self, seq: int) -> StoredEvent:
+        """The event at ``seq``; raises ``NotFound``."""
+        ...
+
+
+class TransparencyLog(Protocol):
+    """The RFC 6962 tree over the events' entries."""
+
+    def size(self) -> int: ...
+
+    def root(self, size: int) -> bytes:
+        """Root of the first ``size`` leaves; raises ``NotFound`` past the end."""
+        ...
+
+    def inclusion_proof(self, seq: int, size: int) -> tuple[bytes, ...]: ...
+
+    def consistency_proof(self, old_size: int, new_size: int) -> tuple[bytes, ...]: ...
+
+    def checkpoint(self, size: int | None = None) -> str | None:
+        """The signed note for ``size``, or the newest one; None where none was signed."""
+        ...
+
+    def save_checkpoint(self, size: int, root: bytes, note: str) -> None:
+        """Keep a signed note; refuses one that contradicts the tree."""
+        ...
+
+
+class RawBatches(Protocol):
+    """Raw fact batches by the SHA-256 of their bytes, kept until the claim deadline."""
+
+    def put(self, data: bytes) -> str:
+        """Store and return the lowercase hex digest; storing the same bytes again is a no-op."""
+        ...
+
+    def get(self, digest: str) -> bytes:
+        """Raises ``NotFound``."""
+        ...
+
+
+class Outbox(Protocol):
+    """Work that follows a commit: one row per (event, stage), leased by a dispatcher."""
+
+    def add(self, event_id: str, stage: str) -> None:
+        """Queue a stage for an event; the same pair again is a no-op."""
+        ...
+
+    def lease(self, now_ns: int, lease_ns: int) -> tuple[str, str, int] | None:
+        """The next due (event_id, stage, attempt), leased until now + lease; None when nothing is due."""
+        ...
+
+    def done(self, event_id: str, stage: str) -> None: ...
+
+    def fail(self, event_id: str, stage: str, *, error: str, retry_at_ns: int | None) -> None:
+        """Record a failed attempt; without ``retry_at_ns`` the row is parked for an operator."""
+        ...
+
+    def parked(self) -> Sequence[tuple[str, str, int, str]]:
+        """(event_id, stage, attempts, error) of parked rows."""
+        ...
+
+    def pending(self) -> int:
+        """Rows neither done nor parked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTransaction:
+    """A signed EVM transaction, stored before it is sent, so that the same bytes can be sent again."""
+
+    ordinal: int
+    chain_id: int
+    sender: str
+    nonce: int
+    purpose: str
+    tx_hash: str
+    raw: bytes
+    block_timestamp_s: int
+    block_number: int | None
+    block_hash: str | None
+
+
+class ChainTransactions(Protocol):
+    """Signed transactions in sending order. (chain, sender, nonce) is unique."""
+
+    def add(self, transaction: StoredTransaction) -> None: ...
+
+    def included(self, tx_hash: str, *, block_number: int, block_hash: str) -> None: ...
+
+    def all(self) -> Sequence[StoredTransaction]:
+        """Every stored transaction by ordinal."""
+        ...
+
+
+class Secrets(Protocol):
+    """Secret values that proofs and openings need and that never enter the log (block and base salts)."""
+
+    def put(self, name: str, value: bytes) -> None:
+        """Store once; the same value again is a no-op, another value raises ``VersionConflict``."""
+        ...
+
+    def get(self, name: str) -> bytes:
+        """Raises ``NotFound``."""
+        ...
+
+
+class Views(Protocol):
+    """Read models, derived from events alone; each row names the ``seq`` it reflects."""
+
+    def agreements(self) -> Sequence[Mapping[str, Any]]: ...
+
+    def agreement(self, sla_id: str) -> Mapping[str, Any]:
+        """Raises ``NotFound``."""
+        ...
+
+    def statements(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...
+
+    def statement(self, statement_id: str) -> Mapping[str, Any]:
+        """Raises ``NotFound``."""
+        ...
+
+    def credits(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...
+
+
+class Identities(Protocol):
+    """Which request ids a source has already reported, each with the digest of its first body."""
+
+    def known(self, sla_id: str, source: str, ids: Sequence[bytes]) -> Mapping[bytes, frozenset[bytes]]:
+        """Body digests seen for those of ``ids`` (16-byte digests) that were reported before."""
+        ...
+
+    def add(self, sla_id: str, source: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        """Remember (id digest, body digest) pairs; repeated pairs are no-ops."""
+        ...
+
+
+class Transaction(Protocol):
+    """Everything one use case reads and writes in one database transaction."""
+
+    @property
+    def events(self) -> EventStore: ...
+    @property
+    def log(self) -> TransparencyLog: ...
+    @property
+    def batches(self) -> RawBatches: ...
+    @property
+    def identities(self) -> Identities: ...
+    @property
+    def outbox(self) -> Outbox: ...
+    @property
+    def chain(self) -> ChainTransactions: ...
+    @property
+    def secrets(self) -> Secrets: ...
+    @property
+    def views(self) -> Views: ...
+
+
+class Database(Protocol):
+    """Opens transactions. ``begin`` may write and commits on a clean exit; ``read`` never writes."""
+
+    def begin(self) -> AbstractContextManager[Transaction]: ...
+
+    def read(self) -> AbstractContextManager[Transaction]: ...
+
+
+class Randomness(Protocol):
+    """Where salts, nonces and ids come from; passed in so that runs can be repeated by seed."""
+
+    def bytes(self, count: int) -> bytes: ...
