@@ -50,9 +50,10 @@ test-fast: $(VENV)/.project ## Tests without the slow ones, under a minute
 check: lint types imports generated ## All static checks
 
 .PHONY: lint
-lint: $(VENV)/.project ## ruff: rules and format
+lint: $(VENV)/.project ## ruff (rules and format), and the lock fits pyproject.toml
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/lock.py --check
 
 .PHONY: types
 types: $(VENV)/.project ## mypy --strict over ledger and api
