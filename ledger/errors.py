@@ -76,6 +76,18 @@ class OutsideTree(BadInput):
     code = "outside_tree"
 
 
+class AttestationValueInvalid(BadInput):
+    """A number, key or text of an attestation is outside its range; ``data`` names the field."""
+
+    code = "attestation_value_invalid"
+
+
+class CircuitUnknown(BadInput):
+    """``circuits.json`` has no circuit of that name, or none large enough for the period."""
+
+    code = "circuit_unknown"
+
+
 # --- requests the present state refuses --------------------------------------------------------
 
 
@@ -83,6 +95,21 @@ class Refused(SlaLedgerError):
     """The request is well formed but the present state does not allow it."""
 
     code = "refused"
+
+
+class ConstraintUnmet(Refused):
+    """The facts and terms break a constraint of the circuit: no honest proof exists.
+
+    ``data["constraint"]`` names it.
+    """
+
+    code = "constraint_unmet"
+
+
+class CoverageBelowFloor(ConstraintUnmet):
+    """Too few windows were observed for the coverage floor of the terms; the statement is withheld."""
+
+    code = "coverage_below_floor"
 
 
 class NotFound(SlaLedgerError):
@@ -124,6 +151,18 @@ class NoteUnverified(NoteInvalid):
     code = "note_unverified"
 
 
+class VerificationKeyInvalid(EvidenceInvalid):
+    """A Groth16 verification key is malformed, or of a kind under which anyone can forge proofs."""
+
+    code = "verification_key_invalid"
+
+
+class ProofInvalid(EvidenceInvalid):
+    """A Groth16 proof does not hold for its signals under its key; ``data["reason"]`` says where it fails."""
+
+    code = "proof_invalid"
+
+
 # --- things outside that failed ----------------------------------------------------------------
 
 
@@ -131,3 +170,9 @@ class Unavailable(SlaLedgerError):
     """Something this process depends on (prover, chain, disk) did not answer or failed."""
 
     code = "unavailable"
+
+
+class ProverUnavailable(Unavailable):
+    """The prover's child process is not installed, died, ran out of time or answered with an error."""
+
+    code = "prover_unavailable"
