@@ -112,6 +112,18 @@ class CoverageBelowFloor(ConstraintUnmet):
     code = "coverage_below_floor"
 
 
+class AnchorRefused(Refused):
+    """A contract refuses a transaction; ``data`` holds its custom error's name and arguments."""
+
+    code = "anchor_refused"
+
+
+class DevKeyRefused(Refused):
+    """A key whose issuer can forge proofs was to be used on a chain that is not a test chain."""
+
+    code = "dev_key_refused"
+
+
 class NotFound(SlaLedgerError):
     """What was asked for does not exist."""
 
@@ -163,6 +175,12 @@ class ProofInvalid(EvidenceInvalid):
     code = "proof_invalid"
 
 
+class TransactionInvalid(EvidenceInvalid):
+    """A raw transaction is not canonical, not properly signed, or does not do what it is said to do."""
+
+    code = "transaction_invalid"
+
+
 # --- things outside that failed ----------------------------------------------------------------
 
 
@@ -176,3 +194,9 @@ class ProverUnavailable(Unavailable):
     """The prover's child process is not installed, died, ran out of time or answered with an error."""
 
     code = "prover_unavailable"
+
+
+class ChainUnavailable(Unavailable):
+    """The chain did not answer, or a transaction was not included in time; its bytes are stored for re-sending."""
+
+    code = "chain_unavailable"
