@@ -1,0 +1,130 @@
+"""Tiles: how the tree's hashes are cut up for storage and serving (C2SP tlog-tiles).
+
+A tile of level L holds up to 256 consecutive hashes, each the root over 256**L leaves. Level 0 holds leaf
+hashes; a hash of level L+1 exists once the tile below it is full. A tile that is not yet full is partial
+and named with its width. Tiles never change: growth makes wider ones.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ledger.errors import OutsideTree, TilePathInvalid
+from ledger.merkle.hasher import HASH_SIZE
+
+TILE_HEIGHT = 8
+TILE_WIDTH = 1 << TILE_HEIGHT
+TILE_BYTES = TILE_WIDTH * HASH_SIZE
+MAX_TREE_SIZE = (1 << 63) - 1
+"""The largest tree this package deals with: what a signed 64-bit database column holds."""
+
+_MAX_LEVEL = 63
+_MAX_PATH_CHARS = 64
+_PATH = re.compile(
+    r"tile/(?P<level>0|[1-9][0-9]?)/(?P<index>(?:x[0-9]{3}/)*[0-9]{3})(?:\.p/(?P<width>[1-9][0-9]{0,2}))?"
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TileId:
+    """One tile: its level, its index within the level and how many hashes (1..256) it holds.
+
+    Raises OutsideTree for values no tile of a tree up to MAX_TREE_SIZE can have.
+    """
+
+    level: int
+    index: int
+    width: int = TILE_WIDTH
+
+    def __post_init__(self) -> None:
+        in_range = 0 <= self.level <= _MAX_LEVEL and 1 <= self.width <= TILE_WIDTH and self.index >= 0
+        if not in_range or self.index << (TILE_HEIGHT * (self.level + 1)) > MAX_TREE_SIZE:
+            raise OutsideTree(
+                "No tree has this tile: level must be 0..63, width 1..256 and the index within the tree.",
+                level=self.level,
+                index=self.index,
+                width=self.width,
+            )
+
+    @property
+    def is_full(self) -> bool:
+        return self.width == TILE_WIDTH
+
+    def path(self) -> str:
+        """Where the tile is served, for example ``tile/0/x001/067`` or ``tile/1/000.p/8``."""
+        groups = [f"{self.index % 1000:03d}"]
+        rest = self.index // 1000
+        while rest:
+            groups.append(f"x{rest % 1000:03d}")
+            rest //= 1000
+        suffix = "" if self.is_full else f".p/{self.width}"
+        return f"tile/{self.level}/{'/'.join(reversed(groups))}{suffix}"
+
+
+def parse_tile_path(path: str) -> TileId:
+    """The tile a path names. Only the one canonical spelling passes; anything else is TilePathInvalid."""
+    match = _PATH.fullmatch(path) if len(path) <= _MAX_PATH_CHARS else None
+    if match is not None:
+        index = int(match["index"].replace("x", "").replace("/", ""))
+        width = int(match["width"]) if match["width"] else TILE_WIDTH
+        try:
+            tile = TileId(int(match["level"]), index, width)
+        except OutsideTree as error:
+            raise TilePathInvalid(error.message, path=path) from error
+        if tile.path() == path:
+            return tile
+    raise TilePathInvalid(
+        "Not a tile path. Expected tile/<level>/<index in groups of three digits>[.p/<width 1..255>], "
+        "such as tile/0/x001/067 or tile/1/000.p/8.",
+        path=path[:_MAX_PATH_CHARS],
+    )
+
+
+def require_size(size: int) -> None:
+    """Raise OutsideTree unless ``size`` is a possible number of leaves."""
+    if not 0 <= size <= MAX_TREE_SIZE:
+        raise OutsideTree(f"A tree size must be between 0 and {MAX_TREE_SIZE}.", size=size)
+
+
+def tile_at(level: int, index: int, tree_size: int) -> TileId:
+    """The tile (level, index) with the width it has in a tree of ``tree_size`` leaves.
+
+    Raises OutsideTree where that tree has no such tile.
+    """
+    hashes_in_level = tree_size >> (TILE_HEIGHT * level)
+    return TileId(level, index, min(TILE_WIDTH, hashes_in_level - index * TILE_WIDTH))
+
+
+def edge_tiles(tree_size: int) -> list[TileId]:
+    """The partial tiles of a tree, lowest level first; at most one a level.
+
+    They are all that a root, or growing the tree, needs: full tiles are already summed up above.
+    """
+    require_size(tree_size)
+    edge = []
+    level = 0
+    while hashes_in_level := tree_size >> (TILE_HEIGHT * level):
+        index, width = divmod(hashes_in_level, TILE_WIDTH)
+        if width:
+            edge.append(TileId(level, index, width))
+        level += 1
+    return edge
+
+
+def dirty_tiles(old_size: int, new_size: int) -> list[TileId]:
+    """The tiles to write when leaves ``old_size .. new_size - 1`` are appended, in their new widths.
+
+    Ordered by level, then index. Raises OutsideTree when the tree would shrink.
+    """
+    require_size(old_size)
+    require_size(new_size)
+    if new_size < old_size:
+        raise OutsideTree("A log only grows: new_size is below old_size.", old_size=old_size, new_size=new_size)
+    dirty = []
+    level = 0
+    while (new_hashes := new_size >> (TILE_HEIGHT * level)) > (old_hashes := old_size >> (TILE_HEIGHT * level)):
+        last_index = (new_hashes - 1) // TILE_WIDTH
+        dirty += [tile_at(level, index, new_size) for index in range(old_hashes // TILE_WIDTH, last_index + 1)]
+        level += 1
+    return dirty
