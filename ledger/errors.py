@@ -88,6 +88,36 @@ class CircuitUnknown(BadInput):
     code = "circuit_unknown"
 
 
+class SettingInvalid(BadInput):
+    """A setting from an argument or the environment cannot be used; ``data["setting"]`` names it."""
+
+    code = "setting_invalid"
+
+
+class DataDirectoryInvalid(BadInput):
+    """The data directory is missing, or holds no ledger that this version can open."""
+
+    code = "data_directory_invalid"
+
+
+class AddressTaken(BadInput):
+    """Another process listens on the address already, or this one may not; ``data`` has host and port."""
+
+    code = "address_taken"
+
+
+class QueryInvalid(BadInput):
+    """A parameter of a query is unknown, given twice or out of its range; ``data["parameter"]`` names it."""
+
+    code = "query_invalid"
+
+
+class CursorInvalid(QueryInvalid):
+    """A page cursor was not made by this service, or was made for another list."""
+
+    code = "cursor_invalid"
+
+
 # --- requests the present state refuses --------------------------------------------------------
 
 

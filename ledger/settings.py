@@ -1,0 +1,76 @@
+"""What a server process is told from outside: the data directory and where it listens.
+
+Arguments win over the environment (``SLA_LEDGER_DATA``, ``SLA_LEDGER_HOST``, ``SLA_LEDGER_PORT``), and the
+environment wins over the defaults. docs/settings.md lists them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledger.errors import SettingInvalid
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8000
+MAX_PORT = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Checked settings of ``sla-ledger up``.
+
+    ``host`` is a loopback address in this version: requests are not authenticated yet, so whoever reaches the
+    port reads everything. ``port`` 0 lets the system choose a free one.
+    """
+
+    data_dir: Path
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+
+    def __post_init__(self) -> None:
+        if not _is_loopback(self.host):
+            raise SettingInvalid(
+                f"the host {self.host!r} is not a loopback address: this version has no sign-in, so it serves "
+                "127.0.0.1 or ::1 only; put a proxy with authentication in front of it to go further",
+                setting="host",
+            )
+        if not 0 <= self.port <= MAX_PORT:
+            raise SettingInvalid(f"the port {self.port} is not between 0 and {MAX_PORT}", setting="port")
+
+    @property
+    def authority(self) -> str:
+        """``host:port`` as a URL spells it, with brackets around an IPv6 address."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def read_settings(
+    environ: Mapping[str, str], *, data_dir: str | None = None, host: str | None = None, port: int | None = None
+) -> ServerSettings:
+    """Settings from arguments and environment; raises ``SettingInvalid`` naming the setting that is wrong."""
+    data = environ.get("SLA_LEDGER_DATA", "") if data_dir is None else data_dir
+    if not data:
+        raise SettingInvalid("no data directory: pass --data DIR or set SLA_LEDGER_DATA", setting="data")
+    return ServerSettings(
+        data_dir=Path(data),
+        host=environ.get("SLA_LEDGER_HOST", DEFAULT_HOST) if host is None else host,
+        port=_port(environ.get("SLA_LEDGER_PORT", str(DEFAULT_PORT))) if port is None else port,
+    )
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_PORT))):
+        raise SettingInvalid(
+            f"SLA_LEDGER_PORT={text[:20]!r} is not a port; write a number from 0 to {MAX_PORT}", setting="port"
+        )
+    return int(text)
+
+
+def _is_loopback(host: str) -> bool:
+    # A name such as "localhost" is refused too: what it resolves to is decided elsewhere.
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
