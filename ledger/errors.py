@@ -76,6 +76,12 @@ class OutsideTree(BadInput):
     code = "outside_tree"
 
 
+class EventInvalid(BadInput):
+    """An event cannot be appended: unknown type or schema version, bad payload, name or instant; ``data`` names it."""
+
+    code = "event_invalid"
+
+
 class AttestationValueInvalid(BadInput):
     """A number, key or text of an attestation is outside its range; ``data`` names the field."""
 
@@ -125,6 +131,24 @@ class Refused(SlaLedgerError):
     """The request is well formed but the present state does not allow it."""
 
     code = "refused"
+
+
+class VersionConflict(Refused):
+    """Something else stands where this was to be written; ``data`` has the expected and the found version."""
+
+    code = "version_conflict"
+
+
+class IdempotencyConflict(Refused):
+    """The idempotency key was used before for something else; nothing was written."""
+
+    code = "idempotency_conflict"
+
+
+class ReadOnlyTransaction(Refused):
+    """A transaction that was opened for reading tried to write."""
+
+    code = "read_only_transaction"
 
 
 class ConstraintUnmet(Refused):
@@ -181,6 +205,18 @@ class TreeDamaged(EvidenceInvalid):
     code = "tree_damaged"
 
 
+class LogInconsistent(EvidenceInvalid):
+    """Log, checkpoint and stored events contradict each other."""
+
+    code = "log_inconsistent"
+
+
+class StorageDamaged(EvidenceInvalid):
+    """Stored bytes are not those that were written (digest, form or length differs)."""
+
+    code = "storage_damaged"
+
+
 class NoteInvalid(EvidenceInvalid):
     """A signed note or checkpoint breaks its format."""
 
@@ -218,6 +254,12 @@ class Unavailable(SlaLedgerError):
     """Something this process depends on (prover, chain, disk) did not answer or failed."""
 
     code = "unavailable"
+
+
+class StorageUnavailable(Unavailable):
+    """The database is locked, read-only, full, not reachable or of another version; nothing was written."""
+
+    code = "storage_unavailable"
 
 
 class ProverUnavailable(Unavailable):
