@@ -1,0 +1,167 @@
+"""Ports to the evidence makers: seals, proofs, the chain and signatures, with the values they exchange.
+
+The use cases decide what is proved and recorded; adapters in ``ledger.attest`` and ``ledger.anchor`` know how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.window import WindowJudgement
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Sealed windows of one period: field elements as docs/attestation-format.md section 5 defines them."""
+
+    seal_key: int
+    blocks: tuple[int, ...]
+    root: int
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySignature:
+    """The collector's EdDSA-BabyJubJub signature over a telemetry root."""
+
+    r8: tuple[int, int]
+    s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Salts:
+    """Secret field elements of one period: one for each block, one for the base, one for the credit."""
+
+    blocks: tuple[int, ...]
+    base: int
+    credit: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatementContext:
+    """Where and for which version a statement counts; ``previous`` is the ctx it replaces, 0 for the first."""
+
+    chain_id: int
+    registry: str
+    terms_version: int
+    statement_version: int
+    previous: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attestation:
+    """A proof that every verifier at hand accepted."""
+
+    circuit: str
+    circuit_id: bytes
+    signals: tuple[int, ...]
+    proof: bytes
+    proof_hash: bytes
+    leaf: bytes
+    verification_key: Mapping[str, Any]
+    dev_unsafe: bool
+
+
+class Attestor(Protocol):
+    """Seals periods and proves statements."""
+
+    def sla_id(self, agreement: Agreement) -> str:
+        """0x and 64 hex digits."""
+        ...
+
+    def terms_hash(self, agreement: Agreement) -> int: ...
+
+    def circuit_ids(self, agreement: Agreement) -> tuple[bytes, ...]:
+        """The circuits whose proofs the agreement's statements may carry."""
+        ...
+
+    def block_count(self, windows: int) -> int:
+        """Blocks, and so block salts, of the smallest circuit that takes this many windows."""
+        ...
+
+    def seal(
+        self, agreement: Agreement, period: Period, judgements: Sequence[WindowJudgement], salts: Sequence[int]
+    ) -> Seal: ...
+
+    def attest(
+        self,
+        agreement: Agreement,
+        period: Period,
+        judgements: Sequence[WindowJudgement],
+        salts: Salts,
+        context: StatementContext,
+    ) -> Attestation:
+        """Prove and check one statement; slow. Raises ``Refused`` where no honest proof exists."""
+        ...
+
+
+class Collector(Protocol):
+    """Signs what it reported."""
+
+    def sign(self, telemetry_root: int) -> TelemetrySignature: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One version of an agreement's terms for the registry; the customer signs it by EIP-712."""
+
+    issuer: str
+    customer: str
+    nonce: bytes
+    terms_hash: int
+    terms_version: int
+    effective_from_ns: int
+    first_start_ns: int
+    window_seconds: int
+    circuit_ids: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A proved statement for the registry."""
+
+    sla_id: str
+    start_ns: int
+    end_ns: int
+    context: StatementContext
+    circuit_id: bytes
+    signals: tuple[int, ...]
+    proof: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """Where a transaction stands."""
+
+    tx_hash: str
+    block_number: int
+    block_hash: str
+
+
+class Anchor(Protocol):
+    """The registry contract on its chain; transactions are stored before they are sent."""
+
+    @property
+    def chain_id(self) -> int: ...
+
+    @property
+    def registry(self) -> str: ...
+
+    def registration_digest(self, registration: Registration) -> bytes:
+        """The 32 bytes that the customer signs."""
+        ...
+
+    def register(self, registration: Registration, customer_signature: bytes) -> Anchored: ...
+
+    def record(self, recording: Recording, verification_key: Mapping[str, Any], *, dev_unsafe: bool) -> Anchored:
+        """Verify and record on chain; recording the same signals again changes nothing."""
+        ...
+
+
+class VerifySignature(Protocol):
+    """Ed25519 verification: False on anything that does not hold, never an exception."""
+
+    def __call__(self, public_key: bytes, message: bytes, signature: bytes) -> bool: ...

@@ -1,0 +1,168 @@
+"""Closed shapes of bundle, opening and trust file (docs/attestation-format.md, section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledger.domain.agreement_schema import (
+    AGREEMENT,
+    BYTES32,
+    ED25519_PUBLIC_KEY,
+    ED25519_SIGNATURE,
+    EVM_ADDRESS,
+    FIELD_ELEMENT,
+    NAME,
+    OBJECTIVE_ID,
+)
+from ledger.domain.event_types import EVENT_TYPES
+from ledger.domain.schema import Flag, Integer, JsonSchema, ListOf, Nullable, Object, OneOf, Text
+
+BUNDLE_FORMAT = "sla-ledger/bundle/v1"
+OPENING_FORMAT = "sla-ledger/opening/v1"
+TRUST_FORMAT = "sla-ledger/trust/v1"
+
+MAX_BUNDLE_BYTES = 4 * 1024 * 1024
+MAX_TRUST_BYTES = 64 * 1024
+MAX_BLOCKS = 30
+SIGNALS = 6
+
+HASH = Text(r"[0-9a-f]{64}", "64 lowercase hex digits", 64)
+UINT = Text(r"0|[1-9]\d{0,77}", "a decimal integer", 78)
+_NS = Text(r"-?(0|[1-9]\d{0,18})", "nanoseconds as a decimal string", 20)
+_VKEY = Text(r"[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key name+hash+key", 300)
+_G1 = ListOf(FIELD_ELEMENT, 3, 3)
+_G2 = ListOf(ListOf(FIELD_ELEMENT, 2, 2), 3, 3)
+
+_HEADER = Object(
+    {
+        "class": NAME,
+        "id": NAME,
+        "occurred_at_ns": _NS,
+        "payload_commitment": HASH,
+        "recorded_at_ns": _NS,
+        "schema": Integer(1, 1000),
+        "stream": Text(max_length=300),
+        "tenant": NAME,
+        "type": NAME,
+        "version": Integer(),
+    }
+)
+
+
+def _event(event_type: str) -> Object:
+    """A logged event with the evidence that it is in the log."""
+    payload = EVENT_TYPES[event_type].payload
+    return Object(
+        {"seq": Integer(), "header": _HEADER, "payload": payload, "salt": HASH, "inclusion": ListOf(HASH, 0, 63)}
+    )
+
+
+VERIFICATION_KEY = Object(
+    {
+        "protocol": OneOf(("groth16",)),
+        "curve": OneOf(("bn128",)),
+        "nPublic": Integer(SIGNALS, SIGNALS),
+        "vk_alpha_1": _G1,
+        "vk_beta_2": _G2,
+        "vk_gamma_2": _G2,
+        "vk_delta_2": _G2,
+        "IC": ListOf(_G1, SIGNALS + 1, SIGNALS + 1),
+    }
+)
+
+BUNDLE = Object(
+    {
+        "format": OneOf((BUNDLE_FORMAT,)),
+        "agreement": Object({**AGREEMENT.required, **AGREEMENT.optional}),
+        "statement": _event("statement_issued"),
+        "seals": ListOf(_event("block_sealed"), 0, MAX_BLOCKS),
+        "log": Object({"vkey": _VKEY, "checkpoint": Text(max_length=4000)}),
+        "context": Object(
+            {
+                "chain_id": UINT,
+                "registry": EVM_ADDRESS,
+                "terms_version": Integer(1, 2**32 - 1),
+                "statement_version": Integer(1, 2**32 - 1),
+                "prev_ctx": FIELD_ELEMENT,
+            }
+        ),
+        "telemetry": Nullable(
+            Object(
+                {
+                    "root": FIELD_ELEMENT,
+                    "windows": Integer(1, 1023),
+                    "blocks": ListOf(FIELD_ELEMENT, 1, MAX_BLOCKS),
+                    "signature": Object(
+                        {"r8": Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT}), "s": FIELD_ELEMENT}
+                    ),
+                }
+            )
+        ),
+        "base": Nullable(Object({"fee": UINT, "salt": FIELD_ELEMENT})),
+        "credit_salt": Nullable(FIELD_ELEMENT),
+        "proof": Nullable(
+            Object(
+                {
+                    "circuit": NAME,
+                    "signals": ListOf(FIELD_ELEMENT, SIGNALS, SIGNALS),
+                    "proof": Text(r"[0-9a-f]{512}", "a proof of 512 lowercase hex digits", 512),
+                    "verification_key": VERIFICATION_KEY,
+                    "manifest": Object({"circuit": NAME, "circuit_id": HASH, "dev_unsafe": Flag()}),
+                }
+            )
+        ),
+        "anchor": Nullable(
+            Object(
+                {
+                    "raw_transaction": Text(r"([0-9a-f]{2})+", "a signed transaction in hex", 20_000),
+                    "tx_hash": BYTES32,
+                    "block_number": Integer(),
+                    "block_hash": BYTES32,
+                }
+            )
+        ),
+        "issuer_signature": ED25519_SIGNATURE,
+    },
+    title="sla-ledger bundle v1",
+)
+
+_COUNTS = Object({"good": Integer(0, 2**28 - 1), "bad": Integer(0, 2**28 - 1)})
+
+OPENING = Object(
+    {
+        "format": OneOf((OPENING_FORMAT,)),
+        "statement_id": NAME,
+        "windows": ListOf(
+            Object(
+                {
+                    "state": OneOf(("observed", "excluded", "no_data")),
+                    "cells": ListOf(Object({"objective": Text(OBJECTIVE_ID, max_length=40), **_COUNTS.required}), 0, 16),
+                }
+            ),
+            1,
+            1023,
+        ),
+        "salts": ListOf(FIELD_ELEMENT, 1, MAX_BLOCKS),
+    },
+    title="sla-ledger opening v1",
+)
+
+TRUST = Object(
+    {
+        "format": OneOf((TRUST_FORMAT,)),
+        "log": Object({"origin": NAME, "vkey": _VKEY}),
+        "issuer_ed25519_public_key": ED25519_PUBLIC_KEY,
+        "customer_ed25519_public_key": ED25519_PUBLIC_KEY,
+        "circuit_ids": ListOf(HASH, 1, 100),
+        "chain_id": UINT,
+        "registry": EVM_ADDRESS,
+    },
+    title="sla-ledger trust file v1",
+)
+
+
+def document_schemas() -> Mapping[str, JsonSchema]:
+    """The published JSON Schemas by file name, for the generated files under docs/."""
+    shapes: Mapping[str, Any] = {"bundle": BUNDLE, "opening": OPENING, "trust": TRUST}
+    return {f"{name}.schema.json": shape.json_schema() for name, shape in shapes.items()}

@@ -1,0 +1,40 @@
+"""Names of streams and statements: derived from what they are about, so that a verifier derives them again."""
+
+from __future__ import annotations
+
+from datetime import date
+
+
+def agreement_stream(sla_id: str) -> str:
+    """Versions of one agreement; stream version v holds terms version v + 1."""
+    return f"agreement/{sla_id}"
+
+
+def observations_stream(sla_id: str, source: str) -> str:
+    """Batches of facts a source reported for one agreement."""
+    return f"observations/{sla_id}/{source}"
+
+
+def windows_stream(sla_id: str, first: date) -> str:
+    """Judgements of the windows of the period that starts on local date ``first``."""
+    return f"windows/{sla_id}/{first.isoformat()}"
+
+
+def seal_stream(seal_key: int) -> str:
+    """Sealed blocks of one period; stream version j seals block j, so two leaves with one j prove equivocation."""
+    return f"seal/{seal_key}"
+
+
+def statement_stream(sla_id: str, first: date) -> str:
+    """Statements of one period; stream version v holds statement version v + 1."""
+    return f"statement/{sla_id}/{first.isoformat()}"
+
+
+def attestation_stream(statement_id: str) -> str:
+    """What was proved and anchored of one statement."""
+    return f"attestation/{statement_id}"
+
+
+def statement_id(sla_id: str, first: date, statement_version: int) -> str:
+    """Short readable name: first 12 hex digits of slaId, first local date, version (``1f0c3a9b7e21.2023-12-19.v1``)."""
+    return f"{sla_id[2:14]}.{first.isoformat()}.v{statement_version}"
