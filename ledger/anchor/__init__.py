@@ -1,0 +1,1 @@
+"""The chain: registry and verifier contracts, signed transactions, the embedded chain and its replay."""

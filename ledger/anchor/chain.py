@@ -1,0 +1,313 @@
+"""The registry and its verifiers on one chain: deploy, register, record, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from eth_account.signers.local import LocalAccount
+from eth_typing import ChecksumAddress
+from eth_utils import keccak, to_canonical_address, to_checksum_address
+from web3 import Web3
+from web3.contract import Contract
+from web3.types import EventData, TxReceipt
+
+from ledger.anchor.abi import ContractName, contract_build
+from ledger.anchor.registration import Registration
+from ledger.anchor.sender import Call, Sender
+from ledger.anchor.verifier_key import SIGNAL_COUNT, circuit_id, constructor_words, refuse_dev_key
+from ledger.errors import AnchorRefused, NotFound
+
+PROOF_BYTES: Final = 256
+
+# Limits, not prices: what is left over is not paid. Fixed, so that the same call signs to the same bytes.
+_DEPLOY_REGISTRY_GAS: Final = 4_000_000
+_DEPLOY_VERIFIER_GAS: Final = 2_500_000
+_ADD_VERIFIER_GAS: Final = 200_000
+_REGISTER_GAS: Final = 250_000
+_REGISTER_GAS_PER_CIRCUIT: Final = 30_000
+_RECORD_GAS: Final = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement with its proof, as ``verifyAndRecord`` takes it.
+
+    Times in nanoseconds; ids and hashes 32 bytes; ``signals`` the six public signals in order; ``proof`` 256
+    bytes in EVM order. Version 1 has ``prev_ctx`` 0 and a zero ``prev_signals_hash``; a later version names
+    the recorded statement it replaces by both.
+    """
+
+    sla_id: bytes
+    start_ns: int
+    end_ns: int
+    terms_version: int
+    statement_version: int
+    prev_ctx: int
+    prev_signals_hash: bytes
+    circuit_id: bytes
+    signals: tuple[int, ...]
+    proof: bytes
+
+    def abi_value(self) -> tuple[object, ...]:
+        """The fields in the order of the Solidity struct."""
+        words = [int.from_bytes(self.proof[i : i + 32], "big") for i in range(0, len(self.proof), 32)]
+        return (
+            self.sla_id,
+            self.start_ns,
+            self.end_ns,
+            self.terms_version,
+            self.statement_version,
+            self.prev_ctx,
+            self.prev_signals_hash,
+            self.circuit_id,
+            list(self.signals),
+            words,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStatement:
+    """A ``StatementRecorded`` event of the registry and where it stands."""
+
+    sla_id: bytes
+    ctx: int
+    leaf: bytes
+    start_ns: int
+    end_ns: int
+    terms_version: int
+    statement_version: int
+    circuit_id: bytes
+    signals_hash: bytes
+    proof_hash: bytes
+    verifier: str
+    tx_hash: bytes
+    log_index: int
+    block_number: int
+    block_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOutcome:
+    """``recorded`` is None if the same signals stood recorded already and the transaction changed nothing."""
+
+    recorded: RecordedStatement | None
+    tx_hash: bytes
+    block_number: int
+    block_hash: bytes
+    gas_used: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedVerifier:
+    """A verifier contract of one verification key."""
+
+    address: str
+    circuit_id: bytes
+    code_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SlaState:
+    """What the registry holds about an agreement. Periods are recorded up to ``next_start_ns``."""
+
+    issuer: str
+    customer: str
+    terms_version: int
+    first_start_ns: int
+    next_start_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TermsState:
+    """One registered version of an agreement's terms."""
+
+    terms_hash: int
+    effective_from_ns: int
+    window_seconds: int
+
+
+def registry_address(deployer: str) -> ChecksumAddress:
+    """Where a deployer's first transaction puts the registry: keccak256(rlp([deployer, 0]))[12:]."""
+    return to_checksum_address(keccak(b"\xd6\x94" + to_canonical_address(deployer) + b"\x80")[12:])
+
+
+def signals_hash(signals: tuple[int, ...]) -> bytes:
+    """keccak256(abi.encode(uint256[6] signals))."""
+    return keccak(b"".join(signal.to_bytes(32, "big") for signal in signals))
+
+
+class AnchorChain:
+    """One registry on one chain. All sending methods raise AnchorRefused and ChainUnavailable.
+
+    ``now_s`` is the current time in Unix seconds; on the embedded chain it becomes the block's time.
+    """
+
+    def __init__(self, w3: Web3, sender: Sender, registry: ChecksumAddress) -> None:
+        self._w3 = w3
+        self._sender = sender
+        self.chain_id = sender.chain_id
+        self.registry = registry
+        self._contract = _contract(w3, "SlaAnchor", registry)
+
+    @classmethod
+    def deploy(
+        cls, w3: Web3, sender: Sender, deployer: LocalAccount, *, admin: str, registrar: str, now_s: int
+    ) -> AnchorChain:
+        """The registry of a deployer: deployed as its first transaction, or found there if it was before.
+
+        Raises AnchorRefused if that first transaction went to something else.
+        """
+        address = registry_address(deployer.address)
+        if not w3.eth.get_code(address):
+            nonce = w3.eth.get_transaction_count(deployer.address, "pending")
+            if nonce != 0:
+                raise AnchorRefused(
+                    f"{deployer.address} has sent {nonce} transactions, but the registry must be "
+                    "its first: use a fresh deployer key",
+                    deployer=deployer.address,
+                    nonce=nonce,
+                )
+            data = _creation(w3, "SlaAnchor", to_checksum_address(admin), to_checksum_address(registrar))
+            sender.send(deployer, Call(None, data, _DEPLOY_REGISTRY_GAS, "deploy the registry"), now_s=now_s)
+        return cls(w3, sender, address)
+
+    def deploy_verifier(
+        self, deployer: LocalAccount, verification_key: Mapping[str, Any], *, dev_unsafe: bool, now_s: int
+    ) -> DeployedVerifier:
+        """Deploy the verifier of a key in the snarkjs JSON shape; ``dev_unsafe`` is the key manifest's mark.
+
+        Raises DevKeyRefused off the test chains, VerificationKeyInvalid for a malformed or forgeable key.
+        """
+        refuse_dev_key(self.chain_id, dev_unsafe=dev_unsafe)
+        words = constructor_words(verification_key)
+        data = _creation(self._w3, "Groth16Verifier", list(words))
+        call = Call(None, data, _DEPLOY_VERIFIER_GAS, "deploy the verifier")
+        receipt = self._sender.send(deployer, call, now_s=now_s)
+        address = receipt["contractAddress"]
+        if address is None:
+            raise NotFound("the receipt of the verifier's deployment names no contract")
+        code = self._w3.eth.get_code(address)
+        return DeployedVerifier(address=address, circuit_id=circuit_id(words), code_hash=keccak(code))
+
+    def add_verifier(
+        self, registrar: LocalAccount, verifier: DeployedVerifier, *, dev_unsafe: bool, now_s: int
+    ) -> TxReceipt:
+        """Make the registry use a verifier for its circuit. Raises DevKeyRefused off the test chains."""
+        refuse_dev_key(self.chain_id, dev_unsafe=dev_unsafe)
+        data = self._encode("addVerifier", verifier.address)
+        call = Call(self.registry, data, _ADD_VERIFIER_GAS, "add the verifier")
+        return self._sender.send(registrar, call, now_s=now_s)
+
+    def register(
+        self, issuer: LocalAccount, registration: Registration, customer_signature: bytes, *, now_s: int
+    ) -> TxReceipt:
+        """Register one version of an agreement's terms, as its issuer."""
+        gas = _REGISTER_GAS + _REGISTER_GAS_PER_CIRCUIT * len(registration.circuit_ids)
+        data = self._encode("register", registration.abi_value(), customer_signature)
+        return self._sender.send(issuer, Call(self.registry, data, gas, "register the terms"), now_s=now_s)
+
+    def record_call(self, statement: Statement) -> Call:
+        """The call that records a statement. Raises ValueError for wrong lengths."""
+        if len(statement.signals) != SIGNAL_COUNT or len(statement.proof) != PROOF_BYTES:
+            raise ValueError(f"a statement has {SIGNAL_COUNT} signals and a proof of {PROOF_BYTES} bytes")
+        data = self._encode("verifyAndRecord", statement.abi_value())
+        return Call(self.registry, data, _RECORD_GAS, "record the statement")
+
+    def verify_and_record(self, party: LocalAccount, statement: Statement, *, now_s: int) -> RecordOutcome:
+        """Have the registry check a statement's proof and record it, as issuer or customer."""
+        receipt = self._sender.send(party, self.record_call(statement), now_s=now_s)
+        events = [_recorded(e) for e in self._recorded_event().process_receipt(receipt) if self._emitted(e)]
+        return RecordOutcome(
+            recorded=events[0] if events else None,
+            tx_hash=bytes(receipt["transactionHash"]),
+            block_number=receipt["blockNumber"],
+            block_hash=bytes(receipt["blockHash"]),
+            gas_used=receipt["gasUsed"],
+        )
+
+    def recorded(self, sla_id: bytes, *, from_block: int, to_block: int) -> tuple[RecordedStatement, ...]:
+        """The statements of an agreement recorded in a range of blocks, both ends included."""
+        logs = self._recorded_event().get_logs(
+            from_block=from_block, to_block=to_block, argument_filters={"slaId": sla_id}
+        )
+        return tuple(_recorded(event) for event in logs if self._emitted(event))
+
+    def sla_state(self, sla_id: bytes) -> SlaState:
+        """Parties and progress of an agreement. Raises NotFound if it is not registered."""
+        issuer, next_start, version, customer, first_start = self._read("slaOf", sla_id)
+        if version == 0:
+            raise NotFound("this agreement is not registered", sla_id="0x" + sla_id.hex())
+        return SlaState(issuer, customer, version, first_start, next_start)
+
+    def terms_state(self, sla_id: bytes, terms_version: int) -> TermsState:
+        """One version of an agreement's terms. Raises NotFound if it is not registered."""
+        state = TermsState(*self._read("termsOf", sla_id, terms_version))
+        if state.terms_hash == 0:
+            raise NotFound("this version is not registered", sla_id="0x" + sla_id.hex(), version=terms_version)
+        return state
+
+    def verifier_of(self, circuit: bytes) -> DeployedVerifier:
+        """The verifier of a circuit and its code hash when added. Raises NotFound if there is none."""
+        address, code_hash = self._read("verifierOf", circuit)
+        if int(address, 16) == 0:
+            raise NotFound("no verifier was added for this circuit", circuit_id="0x" + circuit.hex())
+        return DeployedVerifier(address=address, circuit_id=circuit, code_hash=bytes(code_hash))
+
+    def is_recorded(self, statement: Statement) -> bool:
+        """Whether this statement (its period, version and signals, whatever the proof) stands recorded."""
+        ctx = statement.signals[2]
+        slot = self._read(
+            "recordOf",
+            statement.sla_id,
+            statement.start_ns,
+            statement.end_ns,
+            statement.statement_version,
+            ctx,
+            signals_hash(statement.signals),
+        )
+        return any(slot)
+
+    def _encode(self, function: str, *args: object) -> bytes:
+        return bytes.fromhex(self._contract.encode_abi(function, args=list(args))[2:])
+
+    def _read(self, function: str, *args: object) -> Any:
+        return self._contract.functions[function](*args).call()
+
+    def _recorded_event(self) -> Any:
+        return self._contract.events["StatementRecorded"]()
+
+    def _emitted(self, event: EventData) -> bool:
+        return event["address"] == self.registry
+
+
+def _contract(w3: Web3, name: ContractName, address: ChecksumAddress) -> Contract:
+    return w3.eth.contract(address=address, abi=contract_build(name).abi)
+
+
+def _creation(w3: Web3, name: ContractName, *args: object) -> bytes:
+    build = contract_build(name)
+    factory = w3.eth.contract(abi=build.abi, bytecode=build.bytecode)
+    return bytes.fromhex(factory.constructor(*args).data_in_transaction[2:])
+
+
+def _recorded(event: EventData) -> RecordedStatement:
+    args = event["args"]
+    return RecordedStatement(
+        sla_id=bytes(args["slaId"]),
+        ctx=args["ctx"],
+        leaf=bytes(args["leaf"]),
+        start_ns=args["start"],
+        end_ns=args["end"],
+        terms_version=args["termsVersion"],
+        statement_version=args["statementVersion"],
+        circuit_id=bytes(args["circuitId"]),
+        signals_hash=bytes(args["signalsHash"]),
+        proof_hash=bytes(args["proofHash"]),
+        verifier=args["verifier"],
+        tx_hash=bytes(event["transactionHash"]),
+        log_index=event["logIndex"],
+        block_number=event["blockNumber"],
+        block_hash=bytes(event["blockHash"]),
+    )

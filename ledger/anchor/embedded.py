@@ -1,0 +1,82 @@
+"""A chain in this process: py-evm behind web3, one block per transaction, nothing left to chance.
+
+For demos, tests and the embedded default. It lives in memory; ``ledger.anchor.replay`` rebuilds it. Genesis,
+block times and prevrandao are functions of what is given here, so that the same transactions make the same
+block hashes again. Proofs and addresses made for it are worth nothing on any other chain (its id is in ctx).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from eth_tester import EthereumTester
+from eth_tester.backends.pyevm import PyEVMBackend
+from eth_typing import Hash32
+from eth_utils import to_canonical_address, to_checksum_address
+from web3 import EthereumTesterProvider, Web3
+
+_ZERO_ADDRESS: Final = bytes(20)
+
+
+@dataclass(frozen=True, slots=True)
+class Genesis:
+    """What block 0 holds: its time and the balances in wei by EIP-55 address, at least one of them above zero.
+
+    Keep it with the data: a chain is rebuilt from it and the stored transactions.
+    """
+
+    timestamp_s: int
+    balances_wei: Mapping[str, int]
+    gas_limit: int = 30_000_000
+
+
+class _Backend(PyEVMBackend):  # type: ignore[misc]  # eth-tester has no types
+    """PyEVMBackend without its two sources of chance: the clock and random prevrandao."""
+
+    def mine_blocks(self, num_blocks: int = 1, coinbase: bytes = _ZERO_ADDRESS) -> tuple[Hash32, ...]:
+        mined = []
+        for _ in range(num_blocks):
+            parent = self.chain.header.parent_hash
+            mix_hash = hashlib.sha256(b"sla-ledger/embedded-prevrandao/v1" + parent).digest()
+            block = self.chain.mine_block(coinbase=coinbase, mix_hash=mix_hash, blob_gas_used=0)
+            mined.append(block.hash)
+        return tuple(mined)
+
+    def pin_block_time(self, timestamp_s: int) -> int:
+        header = self.chain.header
+        parent = self.chain.get_canonical_block_header_by_number(header.block_number - 1)
+        pinned = max(timestamp_s, int(parent.timestamp) + 1)
+        self.chain.header = header.copy(timestamp=pinned)
+        return pinned
+
+
+class EmbeddedChain:
+    """A fresh chain from a genesis. ``w3`` is an ordinary web3 object on it."""
+
+    def __init__(self, genesis: Genesis) -> None:
+        state: dict[bytes, dict[str, Any]] = {
+            to_canonical_address(address): {"balance": wei, "nonce": 0, "code": b"", "storage": {}}
+            for address, wei in sorted(genesis.balances_wei.items())
+        }
+        parameters: dict[str, Any] = PyEVMBackend.generate_genesis_params(
+            overrides={"timestamp": genesis.timestamp_s, "gas_limit": genesis.gas_limit}
+        )
+        self.genesis = genesis
+        self._backend = _Backend(genesis_parameters=parameters, genesis_state=state)
+        self.w3 = Web3(EthereumTesterProvider(EthereumTester(self._backend)))
+        # eth-tester charges calls for gas too, so reads are made in the name of someone who has some.
+        self.w3.eth.default_account = to_checksum_address(max(state, key=lambda a: state[a]["balance"]))
+        # The pending block would otherwise carry the clock's time from the start.
+        self.pin_block_time(genesis.timestamp_s + 1)
+
+    @property
+    def chain_id(self) -> int:
+        """The id that signatures, ctx and the key guard use."""
+        return self.w3.eth.chain_id
+
+    def pin_block_time(self, timestamp_s: int) -> int:
+        """Give the next block this time, or one second after its parent if that is later; returns which."""
+        return self._backend.pin_block_time(timestamp_s)

@@ -1,0 +1,92 @@
+"""What issuer and customer agree to on chain, and the EIP-712 digest the customer signs.
+
+The digest is that of ``SlaAnchor.registrationDigest``; it is worked out here too so that a customer can
+see what is signed without asking the chain (EIP-712, domain name "SlaAnchor", version "1").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+from eth_utils import keccak, to_canonical_address
+
+_DOMAIN_TYPE: Final = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
+_TYPE: Final = keccak(
+    text="Registration(address issuer,address customer,bytes32 nonce,uint256 termsHash,uint32 termsVersion,"
+    "uint64 effectiveFrom,uint64 firstStart,uint32 windowSeconds,bytes32[] circuitIds)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One version of an agreement's terms. Addresses in EIP-55 form; nonce and circuit ids are 32 bytes."""
+
+    issuer: str
+    customer: str
+    nonce: bytes
+    terms_hash: int
+    terms_version: int
+    effective_from_ns: int
+    first_start_ns: int
+    window_seconds: int
+    circuit_ids: tuple[bytes, ...]
+
+    def abi_value(self) -> tuple[object, ...]:
+        """The fields in the order of the Solidity struct."""
+        return (
+            self.issuer,
+            self.customer,
+            self.nonce,
+            self.terms_hash,
+            self.terms_version,
+            self.effective_from_ns,
+            self.first_start_ns,
+            self.window_seconds,
+            list(self.circuit_ids),
+        )
+
+
+def sla_id(issuer: str, customer: str, nonce: bytes) -> bytes:
+    """keccak256(abi.encode(issuer, customer, nonce)), 32 bytes."""
+    return keccak(_address(issuer) + _address(customer) + _bytes32(nonce))
+
+
+def registration_digest(registration: Registration, chain_id: int, registry: str) -> bytes:
+    """The 32 bytes that the customer signs, bound to one chain and registry."""
+    domain = keccak(_DOMAIN_TYPE + keccak(text="SlaAnchor") + keccak(text="1") + _uint(chain_id) + _address(registry))
+    struct = keccak(
+        _TYPE
+        + _address(registration.issuer)
+        + _address(registration.customer)
+        + _bytes32(registration.nonce)
+        + _uint(registration.terms_hash)
+        + _uint(registration.terms_version)
+        + _uint(registration.effective_from_ns)
+        + _uint(registration.first_start_ns)
+        + _uint(registration.window_seconds)
+        + keccak(b"".join(_bytes32(circuit_id) for circuit_id in registration.circuit_ids))
+    )
+    return keccak(b"\x19\x01" + domain + struct)
+
+
+def sign_registration(registration: Registration, chain_id: int, registry: str, customer: LocalAccount) -> bytes:
+    """The customer's signature, 65 bytes r, s, v."""
+    digest = registration_digest(registration, chain_id, registry)
+    return bytes(Account.unsafe_sign_hash(digest, customer.key).signature)
+
+
+def _address(address: str) -> bytes:
+    return bytes(12) + to_canonical_address(address)
+
+
+def _bytes32(value: bytes) -> bytes:
+    if len(value) != 32:
+        raise ValueError("a bytes32 has exactly 32 bytes")
+    return value
+
+
+def _uint(value: int) -> bytes:
+    return value.to_bytes(32, "big")
