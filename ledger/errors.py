@@ -46,6 +46,12 @@ class DocumentInvalid(BadInput):
     code = "document_invalid"
 
 
+class RequestLogUnusable(BadInput):
+    """A request log cannot be read as a whole (empty, not NDJSON, cut off, a giant line); nothing was counted."""
+
+    code = "request_log_unusable"
+
+
 class NotCanonical(BadInput):
     """A value has no RFC 8785 form here (NaN, -0, float, integer beyond 2^53, duplicate key)."""
 
@@ -176,6 +182,12 @@ class DevKeyRefused(Refused):
     """A key whose issuer can forge proofs was to be used on a chain that is not a test chain."""
 
     code = "dev_key_refused"
+
+
+class ImplausibleCounts(Refused):
+    """A count no honest source gives (negative, more good than all, beyond 2^28 - 1); settlement is blocked."""
+
+    code = "implausible_counts"
 
 
 class NotFound(SlaLedgerError):

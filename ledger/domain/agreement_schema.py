@@ -110,7 +110,7 @@ AGREEMENT = Object(
         "period": Text(r"P\d{1,3}[DWM]", "a period such as P1D, P1W or P1M", 5),
         "window": Text(r"PT\d{1,4}[SMH]", "a window length such as PT1H or PT5M", 7),
         "source": Object({"name": NAME, "coverage": OneOf(("complete_log",))}),
-        "missing_windows": OneOf(("ignore", "bad")),
+        "missing_windows": OneOf(("ignore",)),
         "coverage_floor": DECIMAL,
         "grace": Text(r"PT\d{1,4}[SMH]", "a duration such as PT72H", 7),
         "objectives": ListOf(_OBJECTIVE, 1, MAX_OBJECTIVES),

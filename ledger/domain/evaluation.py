@@ -1,0 +1,221 @@
+"""From rows to windows: each row gets its verdict, each window its cells.
+
+availability   valid = requests that no exclusion clause takes out, good = those that succeeded
+*_latency      valid = requests that succeeded, good = those at or under the threshold
+
+A request succeeded when its error code is null; any code (429, -100, 0, ...) is a failure, and a clause can
+take named codes out of both sides. A conflicting id is a failure without a code (see ``observation``).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.interval import Interval, covered, union
+from ledger.domain.observation import IdentityBook, Reason, RequestRow, RowRejection, Verdict, VerdictCounts
+from ledger.domain.window import Cell, Window, WindowState, period_at
+
+# An outcome says for each objective whether a request is valid (upper bits) and good (lower bits).
+_VALID_SHIFT = 16
+_KEY_SHIFT = 32
+_EXCLUDED_OUTCOME = 0
+
+
+class OutcomeRule:
+    """What one request means to each objective of an agreement, as one integer."""
+
+    def __init__(self, agreement: Agreement) -> None:
+        self._excluded = frozenset().union(*(clause.error_codes for clause in agreement.exclusions))
+        self.failed = 0
+        self._succeeded = 0
+        first_token: list[tuple[int, int]] = []
+        response: list[tuple[int, int]] = []
+        for index, objective in enumerate(agreement.objectives):
+            valid, good = 1 << _VALID_SHIFT + index, 1 << index
+            if objective.threshold_ns is None:
+                self.failed |= valid
+                self._succeeded |= valid | good
+            else:
+                self._succeeded |= valid
+                bounds = first_token if objective.indicator == "first_token_latency" else response
+                bounds.append((objective.threshold_ns, good))
+        self._first_token, self._response = tuple(first_token), tuple(response)
+
+    def outcome(self, row: RequestRow) -> int:
+        """0 where a clause takes the request out of every objective."""
+        if row.error_code is not None:
+            return _EXCLUDED_OUTCOME if row.error_code in self._excluded else self.failed
+        found = self._succeeded
+        first_token_ns, response_ns = row.first_token_ns, row.response_ns
+        if first_token_ns is not None:
+            for threshold_ns, good in self._first_token:
+                if first_token_ns <= threshold_ns:
+                    found |= good
+        if response_ns is not None:
+            for threshold_ns, good in self._response:
+                if response_ns <= threshold_ns:
+                    found |= good
+        return found
+
+
+class Evaluator:
+    """Takes the rows of one service in one period, in any order, and gives verdicts and windows.
+
+    Without ``spans`` the rows are the complete log of the period: every window is observed, and one without
+    rows is idle. With spans a window is observed only where their union holds it whole; a row outside the
+    spans is rejected, and a row in a span but in a window that is not observed is accepted and counts nowhere.
+    Rows are rejected when they name another service or lie outside the period.
+
+    Without ``period`` the period of the first row of the service is taken; ``other_periods`` then tells how
+    many rows lie elsewhere (key None: in no period of the agreement), and the result may only be used when it
+    is empty.
+    """
+
+    def __init__(
+        self, agreement: Agreement, period: Period | None = None, *, tenant: str = "", spans: Sequence[Interval] = ()
+    ) -> None:
+        self.period = period
+        self.counts = VerdictCounts()
+        self.other_periods: dict[Period | None, int] = {}
+        self.other_services: dict[str, int] = {}
+        self._agreement = agreement
+        self._service = agreement.service
+        self._spans = union(spans)
+        self._rule = OutcomeRule(agreement)
+        self._book = IdentityBook(tenant, agreement.source)
+        self._fixed = period is not None
+        self._start_ns = self._end_ns = 0
+        self._step_ns = 1
+        self._starts_ns = array("q")
+        self._outcomes = array("I")
+        self._tally: dict[int, int] = {}
+        if period is not None:
+            self._take(period)
+
+    def add(self, row: RequestRow | RowRejection) -> Verdict | RowRejection:
+        """Count one row. A rejection that this scope makes comes back as ``RowRejection``."""
+        if isinstance(row, RowRejection):
+            self.counts.reject(row.reason)
+            return row
+        if row.service != self._service:
+            return self._reject_service(row)
+        start_ns = row.started_at_ns
+        if not self._start_ns <= start_ns < self._end_ns:
+            refused = self._outside_period(row)
+            if refused is not None:
+                return refused
+        if self._spans and not any(start_ns in span for span in self._spans):
+            return self._reject(row, Reason.OUTSIDE_SPAN, "started_at", "lies outside the spans declared complete")
+        verdict, slot = self._book.classify(row)
+        if verdict is Verdict.ACCEPTED:
+            outcome = self._rule.outcome(row)
+            self._starts_ns.append(start_ns)
+            self._outcomes.append(outcome)
+            key = (start_ns - self._start_ns) // self._step_ns << _KEY_SHIFT | outcome
+            self._tally[key] = self._tally.get(key, 0) + 1
+            self.counts.accepted += 1
+        elif verdict is Verdict.DUPLICATE:
+            self.counts.duplicates += 1
+        else:
+            self._mark_conflict(slot, start_ns)
+            self.counts.conflicts += 1
+        return verdict
+
+    def add_all(self, rows: Iterable[RequestRow | RowRejection]) -> None:
+        for row in rows:
+            self.add(row)
+
+    def windows(self) -> tuple[Window, ...]:
+        """The judged windows of the period; raises ``ImplausibleCounts`` if a cell overflows 28 bits."""
+        if self.period is None:
+            return ()
+        intervals = self._agreement.windows(self.period)
+        good = [[0] * len(self._agreement.objectives) for _ in intervals]
+        bad = [[0] * len(self._agreement.objectives) for _ in intervals]
+        for key, count in self._tally.items():
+            at = key >> _KEY_SHIFT
+            for index in range(len(self._agreement.objectives)):
+                if key >> _VALID_SHIFT + index & 1:
+                    (good if key >> index & 1 else bad)[at][index] += count
+        return tuple(
+            self._window(interval, tuple(zip(good[at], bad[at], strict=True))) for at, interval in enumerate(intervals)
+        )
+
+    @property
+    def excluded_requests(self) -> int:
+        """Requests that an exclusion clause took out of every objective."""
+        mask = (1 << _KEY_SHIFT) - 1
+        return sum(count for key, count in self._tally.items() if key & mask == _EXCLUDED_OUTCOME)
+
+    def _window(self, interval: Interval, counts: tuple[tuple[int, int], ...]) -> Window:
+        if self._spans and not covered(interval, self._spans):
+            return Window(interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in counts))
+        return Window(interval, WindowState.OBSERVED, tuple(Cell(*pair) for pair in counts))
+
+    def _take(self, period: Period) -> None:
+        self.period = period
+        self._start_ns, self._end_ns = period.interval.start_ns, period.interval.end_ns
+        self._step_ns = self._agreement.windows(period)[0].duration_ns
+
+    def _outside_period(self, row: RequestRow) -> RowRejection | None:
+        if not self._fixed:
+            found = self._find_period(row.started_at_ns)
+            if self.period is None and found is not None:
+                self._take(found)
+                return None
+            self.other_periods[found] = self.other_periods.get(found, 0) + 1
+        where = f"the period {self.period}" if self.period else "every period of the agreement"
+        return self._reject(row, Reason.OUTSIDE_PERIOD, "started_at", f"lies outside {where}")
+
+    def _find_period(self, instant_ns: int) -> Period | None:
+        for seen in self.other_periods:
+            if seen is not None and instant_ns in seen.interval:
+                return seen
+        return period_at(self._agreement, instant_ns)
+
+    def _reject_service(self, row: RequestRow) -> RowRejection:
+        if row.service in self.other_services or len(self.other_services) < 100:
+            self.other_services[row.service] = self.other_services.get(row.service, 0) + 1
+        message = f"{row.service[:80]!r} is not the service {self._service!r}"
+        return self._reject(row, Reason.OTHER_SERVICE, "service", message)
+
+    def _reject(self, row: RequestRow, reason: Reason, field: str, message: str) -> RowRejection:
+        self.counts.reject(reason)
+        return RowRejection(row.line, reason, field, message)
+
+    def _mark_conflict(self, slot: int, start_ns: int) -> None:
+        """Count the id as failed in the window of its earliest start, instead of what was counted so far."""
+        earlier_ns, outcome, failed = self._starts_ns[slot], self._outcomes[slot], self._rule.failed
+        first_ns = min(start_ns, earlier_ns)
+        self._tally[(earlier_ns - self._start_ns) // self._step_ns << _KEY_SHIFT | outcome] -= 1
+        key = (first_ns - self._start_ns) // self._step_ns << _KEY_SHIFT | failed
+        self._tally[key] = self._tally.get(key, 0) + 1
+        self._starts_ns[slot], self._outcomes[slot] = first_ns, failed
+
+
+def evaluate(
+    agreement: Agreement,
+    period: Period,
+    batches: Iterable[Iterable[RequestRow | RowRejection]],
+    *,
+    tenant: str = "",
+    spans: Sequence[Interval] = (),
+) -> tuple[tuple[Window, ...], Mapping[str, int]]:
+    """Judge a period from all batches of facts at once; the same result for any order and split.
+
+    Gives the windows and the verdict counts (``requests``, ``accepted``, ...).
+    """
+    evaluator = Evaluator(agreement, period, tenant=tenant, spans=spans)
+    for rows in batches:
+        evaluator.add_all(rows)
+    counts = evaluator.counts
+    return evaluator.windows(), {
+        "requests": counts.requests,
+        "accepted": counts.accepted,
+        "rejected": counts.rejected_total,
+        "duplicates": counts.duplicates,
+        "conflicts": counts.conflicts,
+    }

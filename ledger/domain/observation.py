@@ -1,0 +1,173 @@
+"""Facts: rows of a request log, their verdicts, and the rule that tells one request from another.
+
+A request is identified by (tenant, source, request id). Its body is everything its row says; rows whose
+canonical bodies are equal say the same, whatever the order of keys or white space. Over all batches of a
+source, in any order and split:
+
+* the first body seen under an id is ``accepted``;
+* a body seen before under that id is a ``duplicate``;
+* any further body under that id is a ``conflict``. A conflicting id counts once, as failed, in the window of
+  its earliest start, and no exclusion clause applies to it: nobody can say which body is true, and leaving
+  it out would let a provider drop its own failures by sending them twice.
+
+With n rows and k different bodies an id gives 1 accepted, k - 1 conflicts and n - k duplicates, so the counts
+depend neither on the order of rows nor on how they are cut into batches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+DIGEST_BYTES = 16
+
+
+class Verdict(StrEnum):
+    """What became of one row."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    REJECTED = "rejected"
+
+
+class Reason(StrEnum):
+    """Why a row was rejected."""
+
+    MALFORMED = "malformed"
+    NOT_AN_OBJECT = "not_an_object"
+    DUPLICATE_KEY = "duplicate_key"
+    FIELD_MISSING = "field_missing"
+    FIELD_INVALID = "field_invalid"
+    TIME_INVALID = "time_invalid"
+    LATENCY_MISSING = "latency_missing"
+    LATENCY_NEGATIVE = "latency_negative"
+    LATENCY_OUT_OF_RANGE = "latency_out_of_range"
+    OTHER_SERVICE = "other_service"
+    OUTSIDE_PERIOD = "outside_period"
+    OUTSIDE_SPAN = "outside_span"
+
+
+class RequestRow(NamedTuple):
+    """One usable row of a request log (a tuple, not a dataclass: a log has millions).
+
+    ``line`` counts from 1. ``body_digest`` has 16 bytes. Latencies are whole nanoseconds rounded up from the
+    exact decimal text: for a threshold T in whole nanoseconds, x <= T holds exactly when ceil(x) <= T, so no
+    comparison changes. ``error_code`` None means that the request succeeded, and then both latencies are there.
+    """
+
+    line: int
+    request_id: str
+    body_digest: bytes
+    service: str
+    started_at_ns: int
+    error_code: int | None
+    first_token_ns: int | None
+    response_ns: int | None
+
+
+class RowRejection(NamedTuple):
+    """A row that cannot be used: where, why, which field, and a sentence for people."""
+
+    line: int
+    reason: Reason
+    field: str
+    message: str
+
+
+class KnownBodies(Protocol):
+    """Bodies that earlier batches brought, by id digest. A ``dict`` will do.
+
+    A store keeps, per agreement and source, the set of pairs (16-byte id digest, 16-byte body digest) from
+    ``IdentityBook.new_pairs``: all bodies of an id and not only its first, because a replayed conflict is a
+    duplicate.
+    """
+
+    def get(self, id_digest: bytes, /) -> Collection[bytes] | None: ...
+
+
+class IdentityBook:
+    """Tells new rows, duplicates and conflicts apart, in about 150 bytes of memory per request."""
+
+    def __init__(self, tenant: str, source: str, known: KnownBodies | None = None) -> None:
+        self._scope = identity_scope(tenant, source)
+        self._known = known
+        self._slots: dict[bytes, int] = {}
+        self._bodies = bytearray()
+        self._further: dict[int, set[bytes]] = {}
+
+    def classify(self, row: RequestRow) -> tuple[Verdict, int]:
+        """The verdict of a row, and the slot of its id: ids are numbered from 0 as they first appear."""
+        slots = self._slots
+        key = hashlib.blake2b(row.request_id.encode(), digest_size=DIGEST_BYTES, key=self._scope).digest()
+        following = len(slots)
+        slot = slots.setdefault(key, following)
+        body = row.body_digest
+        if slot == following:
+            self._bodies += body
+            return (Verdict.ACCEPTED if self._known is None else self._against_known(key, slot, body)), slot
+        at = slot * DIGEST_BYTES
+        if self._bodies[at : at + DIGEST_BYTES] == body:
+            return Verdict.DUPLICATE, slot
+        further = self._further.setdefault(slot, set())
+        if body in further:
+            return Verdict.DUPLICATE, slot
+        further.add(body)
+        return Verdict.CONFLICT, slot
+
+    def new_pairs(self) -> Iterator[tuple[bytes, bytes]]:
+        """(id digest, body digest) of every body that was not known before: what a store has to add."""
+        for key, slot in self._slots.items():
+            known = self._known.get(key) if self._known is not None else None
+            at = slot * DIGEST_BYTES
+            for body in (bytes(self._bodies[at : at + DIGEST_BYTES]), *self._further.get(slot, ())):
+                if not known or body not in known:
+                    yield key, body
+
+    def _against_known(self, key: bytes, slot: int, body: bytes) -> Verdict:
+        known = self._known.get(key) if self._known is not None else None
+        if not known:
+            return Verdict.ACCEPTED
+        self._further[slot] = set(known)
+        return Verdict.DUPLICATE if body in known else Verdict.CONFLICT
+
+
+def identity_scope(tenant: str, source: str) -> bytes:
+    """The hash key under which a source's request ids are digested (ids of two sources never meet)."""
+    parts = (tenant.encode(), source.encode())
+    return hashlib.blake2b(b"".join(len(part).to_bytes(4, "big") + part for part in parts), digest_size=32).digest()
+
+
+def request_id_digest(tenant: str, source: str, request_id: str) -> bytes:
+    """The 16 bytes that stand for a request id in a store."""
+    scope = identity_scope(tenant, source)
+    return hashlib.blake2b(request_id.encode(), digest_size=DIGEST_BYTES, key=scope).digest()
+
+
+def body_digest(canonical_body: bytes) -> bytes:
+    """The 16 bytes that stand for a body."""
+    return hashlib.blake2b(canonical_body, digest_size=DIGEST_BYTES).digest()
+
+
+@dataclass(slots=True)
+class VerdictCounts:
+    """How many rows got which verdict; the four add up to the rows read."""
+
+    accepted: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    rejected: dict[Reason, int] = field(default_factory=dict)
+
+    def reject(self, reason: Reason) -> None:
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+
+    @property
+    def rejected_total(self) -> int:
+        return sum(self.rejected.values())
+
+    @property
+    def requests(self) -> int:
+        return self.accepted + self.duplicates + self.conflicts + self.rejected_total

@@ -1,0 +1,139 @@
+"""The settlement of one period: coverage, objective by objective a state, and the credit with its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period, periods_from
+from ledger.domain.compensation import CreditTrace, ObjectiveResult, ObjectiveState, credit_trace, judge
+from ledger.domain.instant import SECOND_NS
+from ledger.domain.window import Window, WindowState, coverage_ok, states_counted
+from ledger.errors import ImplausibleCounts
+
+# What the circuit compliance_25x4 takes (circuits/circuits.json).
+ATTESTED_WINDOWS = 25
+ATTESTED_OBJECTIVES = 4
+ATTESTED_TIERS = 4
+
+
+class SettlementState(StrEnum):
+    """``withheld``: too few windows were observed, so there is neither verdict nor credit."""
+
+    SETTLED = "settled"
+    WITHHELD = "withheld"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a period stands behind a result, in windows; ``idle`` ones are among the observed."""
+
+    windows: int
+    observed: int
+    excluded: int
+    no_data: int
+    idle: int
+    floor_bps: int
+
+    @property
+    def enough(self) -> bool:
+        return coverage_ok(self.observed, self.windows, self.excluded, self.floor_bps)
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a period came to. ``credit`` (minor units) and ``trace`` are None where it is withheld.
+
+    ``not_attestable`` holds the reasons why no circuit can prove it; empty when one can.
+    """
+
+    period: Period
+    state: SettlementState
+    coverage: Coverage
+    objectives: tuple[ObjectiveResult, ...]
+    currency: str
+    credit: int | None
+    trace: CreditTrace | None
+    not_attestable: tuple[str, ...]
+
+
+def settle(agreement: Agreement, period: Period, windows: Sequence[Window]) -> Settlement:
+    """Settle a period from its judged windows, which must be the agreement's windows of that period in order.
+
+    A pure function of its arguments. Raises ``ImplausibleCounts`` where windows and agreement do not fit.
+    """
+    _check_windows(agreement, period, windows)
+    states = states_counted(windows)
+    coverage = Coverage(
+        windows=len(windows),
+        observed=states[WindowState.OBSERVED],
+        excluded=states[WindowState.EXCLUDED],
+        no_data=states[WindowState.NO_DATA],
+        idle=sum(window.idle for window in windows),
+        floor_bps=agreement.coverage_floor_bps,
+    )
+    withheld = not coverage.enough
+    results = []
+    for index, objective in enumerate(agreement.objectives):
+        good = sum(window.cells[index].good for window in windows)
+        valid = sum(window.cells[index].valid for window in windows)
+        state = ObjectiveState.WITHHELD if withheld else judge(good, valid, objective.target_ppb)
+        results.append(ObjectiveResult(objective, good, valid, state))
+    trace = None if withheld else credit_trace(agreement, results, windows)
+    return Settlement(
+        period=period,
+        state=SettlementState.WITHHELD if withheld else SettlementState.SETTLED,
+        coverage=coverage,
+        objectives=tuple(results),
+        currency=agreement.compensation.currency,
+        credit=None if trace is None else trace.credit,
+        trace=trace,
+        not_attestable=attestability(agreement),
+    )
+
+
+def attestability(agreement: Agreement) -> tuple[str, ...]:
+    """Why statements of this agreement cannot be proved by ``compliance_25x4``; empty when they can."""
+    reasons: list[str] = []
+    terms = agreement.compensation
+    if terms.impact is not None:
+        reasons.append(
+            "the impact rule (impact-v1) needs the circuit incidents_64, which this release does not have; "
+            "the credit is settled, logged and unproved"
+        )
+    if len(agreement.objectives) > ATTESTED_OBJECTIVES:
+        reasons.append(f"{len(agreement.objectives)} objectives; the circuit takes at most {ATTESTED_OBJECTIVES}")
+    for objective_id, tiers in terms.tiered.tiers.items() if terms.tiered else ():
+        if len(tiers) > ATTESTED_TIERS:
+            reasons.append(f"{len(tiers)} tiers for {objective_id}; the circuit takes at most {ATTESTED_TIERS}")
+    longest = _most_windows(agreement)
+    if longest > ATTESTED_WINDOWS:
+        reasons.append(
+            f"a period of {agreement.period_length} has up to {longest} windows of {agreement.window_seconds} s; "
+            f"the circuit compliance_25x4 takes at most {ATTESTED_WINDOWS}"
+        )
+    return tuple(reasons)
+
+
+def _most_windows(agreement: Agreement) -> int:
+    """Windows of the longest period: months differ, and a day on which clocks go back has 25 hours."""
+    step_ns, most = agreement.window_seconds * SECOND_NS, 0
+    for period in periods_from(
+        agreement.effective_from, agreement.period_length, agreement.timezone, until=agreement.effective_until
+    ):
+        most = max(most, period.interval.duration_ns // step_ns)
+    return most
+
+
+def _check_windows(agreement: Agreement, period: Period, windows: Sequence[Window]) -> None:
+    if tuple(window.interval for window in windows) != agreement.windows(period):
+        raise ImplausibleCounts(
+            f"the windows given are not the windows of {period} in order", period=str(period), windows=len(windows)
+        )
+    for at, window in enumerate(windows):
+        if len(window.cells) != len(agreement.objectives):
+            raise ImplausibleCounts(
+                f"window {at} has {len(window.cells)} cells for {len(agreement.objectives)} objectives", window=at
+            )

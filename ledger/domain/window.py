@@ -1,0 +1,164 @@
+"""The windows of a period: where an instant falls, what state a window has, what was counted in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import CalendarInvalid, Period, load_zone, parse_date, parse_period_length
+from ledger.domain.instant import SECOND_NS
+from ledger.domain.interval import Interval
+from ledger.domain.schema import fail
+from ledger.errors import ImplausibleCounts
+
+MAX_COUNT = 2**28 - 1
+
+
+class WindowState(StrEnum):
+    """``observed``: its data is in; ``excluded``: agreed to leave out whole; ``no_data``: neither."""
+
+    OBSERVED = "observed"
+    EXCLUDED = "excluded"
+    NO_DATA = "no_data"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Good and bad requests of one objective in one window.
+
+    Raises ``ImplausibleCounts`` for a count below 0 or above 2^28 - 1 (what a circuit word holds): such a
+    figure is a fault of its source and blocks settlement.
+    """
+
+    good: int
+    bad: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.good <= MAX_COUNT and 0 <= self.bad <= MAX_COUNT):
+            raise ImplausibleCounts(
+                f"good {self.good}, bad {self.bad}: each must be from 0 to {MAX_COUNT}; correct the source first",
+                good=self.good,
+                bad=self.bad,
+            )
+
+    @classmethod
+    def from_total(cls, good: int, valid: int) -> Cell:
+        """The cell of ``good`` out of ``valid``; more good than valid raises ``ImplausibleCounts``."""
+        if good > valid:
+            raise ImplausibleCounts(f"{good} good of {valid} valid requests: more than all", good=good, valid=valid)
+        return cls(good, valid - good)
+
+    @property
+    def valid(self) -> int:
+        return self.good + self.bad
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One judged window: a state and one cell per objective, in the agreement's order.
+
+    Raises ``ImplausibleCounts`` where a window that was not observed has counts.
+    """
+
+    interval: Interval
+    state: WindowState
+    cells: tuple[Cell, ...]
+
+    def __post_init__(self) -> None:
+        if self.state is not WindowState.OBSERVED and not self.empty:
+            raise ImplausibleCounts(
+                f"a window in state {self.state} has counts; only observed windows count", state=str(self.state)
+            )
+
+    @property
+    def empty(self) -> bool:
+        return all(cell.valid == 0 for cell in self.cells)
+
+    @property
+    def idle(self) -> bool:
+        """Observed, and nothing came: not the same as missing data."""
+        return self.state is WindowState.OBSERVED and self.empty
+
+
+@dataclass(frozen=True, slots=True)
+class WindowJudgement:
+    """The payload of a ``window_evaluated`` event: a window by the terms in force, and what it was judged from.
+
+    ``terms_hash`` is a decimal string or None, ``inputs`` are SHA-256 digests (hex) of the raw batches.
+    """
+
+    doc_sha256: str
+    terms_hash: str | None
+    period: str
+    index: int
+    window: Window
+    objectives: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+    def payload(self) -> Mapping[str, Any]:
+        """Plain JSON; instants as decimal strings of nanoseconds."""
+        cells = zip(self.objectives, self.window.cells, strict=True)
+        return {
+            "agreement_sha256": self.doc_sha256,
+            "terms_hash": self.terms_hash,
+            "period": self.period,
+            "index": self.index,
+            "start_ns": str(self.window.interval.start_ns),
+            "end_ns": str(self.window.interval.end_ns),
+            "state": str(self.window.state),
+            "cells": [{"objective": name, "good": cell.good, "bad": cell.bad} for name, cell in cells],
+            "inputs": list(self.inputs),
+        }
+
+
+def period_named(agreement: Agreement, text: str) -> Period:
+    """The agreement's period called ``2023-12-19/P1D``; raises ``DocumentInvalid`` or ``CalendarInvalid``."""
+    first_text, separator, length_text = text.partition("/")
+    if not separator:
+        raise CalendarInvalid(
+            f"{text[:40]!r} is not a period; write its first date and length, such as 2023-12-19/P1D", text=text[:40]
+        )
+    first, length = parse_date(first_text), parse_period_length(length_text)
+    if length != agreement.period_length:
+        raise fail("period", f"{text} asks for {length}, but this agreement settles periods of {agreement.period_length}")
+    return agreement.period_starting(first)
+
+
+def period_at(agreement: Agreement, instant_ns: int) -> Period | None:
+    """The agreement's period that holds an instant; None before, after and between its periods."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant_ns // SECOND_NS)
+    local = moment.astimezone(load_zone(agreement.timezone)).date()
+    # Around a clock change at midnight the local date can differ from the period's by one day.
+    for day in (local, local + timedelta(days=1), local - timedelta(days=1)):
+        first = _first_date(agreement, day)
+        if first < agreement.effective_from or agreement.period_length.after(first) > agreement.effective_until:
+            continue
+        period = agreement.period_starting(first)
+        if instant_ns in period.interval:
+            return period
+    return None
+
+
+def coverage_ok(observed: int, windows: int, excluded: int, floor_bps: int) -> bool:
+    """observed / (windows - excluded) >= floor, in integers; the same comparison as in the circuit."""
+    return observed * 10_000 >= (windows - excluded) * floor_bps
+
+
+def states_counted(windows: Sequence[Window]) -> dict[WindowState, int]:
+    """How many windows are in each state."""
+    return {state: sum(window.state is state for window in windows) for state in WindowState}
+
+
+def _first_date(agreement: Agreement, day: date) -> date:
+    """First date of the period-sized step, counted from effective.from, that holds a local date."""
+    length, anchor = agreement.period_length, agreement.effective_from
+    if length.unit != "M":
+        step = length.count * (7 if length.unit == "W" else 1)
+        return anchor + timedelta(days=(day - anchor).days // step * step)
+    months = (day.year - anchor.year) * 12 + day.month - anchor.month - (day.day < anchor.day)
+    months = anchor.year * 12 + anchor.month - 1 + months // length.count * length.count
+    return anchor.replace(year=months // 12, month=months % 12 + 1)
