@@ -31,20 +31,16 @@ def require_element(value: int, name: str) -> int:
 
 
 def require_uint(value: int, bits: int, name: str) -> int:
-    """``value`` if it is an int, not a bool, in [0, 2**bits). Raises AttestationValueInvalid naming ``name``."""
+    """``value`` if it is an int in [0, 2**bits). Raises AttestationValueInvalid naming ``name``."""
     if type(value) is not int or not 0 <= value < 1 << bits:
-        raise AttestationValueInvalid(
-            f"{name} must be an integer from 0 to 2^{bits}-1", field=name, bits=bits
-        )
+        raise AttestationValueInvalid(f"{name} must be an integer from 0 to 2^{bits}-1", field=name, bits=bits)
     return value
 
 
 def require_at_most(value: int, maximum: int, name: str) -> int:
-    """``value`` if it is an int, not a bool, in [0, maximum]. Raises AttestationValueInvalid naming ``name``."""
+    """``value`` if it is an int in [0, maximum]. Raises AttestationValueInvalid naming ``name``."""
     if type(value) is not int or not 0 <= value <= maximum:
-        raise AttestationValueInvalid(
-            f"{name} must be an integer from 0 to {maximum}", field=name, maximum=maximum
-        )
+        raise AttestationValueInvalid(f"{name} must be an integer from 0 to {maximum}", field=name, maximum=maximum)
     return value
 
 

@@ -66,8 +66,7 @@ def parameters(arity: int) -> Parameters:
         mix=mix,
         bridge=bridge,
         partial=tuple(
-            SparseRound(scalar, row, column)
-            for scalar, (row, column) in zip(scalars, rows_and_columns, strict=True)
+            SparseRound(scalar, row, column) for scalar, (row, column) in zip(scalars, rows_and_columns, strict=True)
         ),
     )
 
@@ -88,9 +87,7 @@ def round_constants_and_matrix(width: int, partial_rounds: int) -> tuple[tuple[V
 
 def _grain_numbers(width: int, partial_rounds: int) -> Iterator[int]:
     """254-bit numbers of the self-shrinking Grain LFSR, most significant bit first."""
-    header = (
-        f"{1:02b}{0:04b}{_ELEMENT_BITS:012b}{width:012b}{FULL_ROUNDS:010b}{partial_rounds:010b}" + "1" * 30
-    )
+    header = f"{1:02b}{0:04b}{_ELEMENT_BITS:012b}{width:012b}{FULL_ROUNDS:010b}{partial_rounds:010b}" + "1" * 30
     state = int(header[::-1], 2)  # bit 0 is the oldest
     for _ in range(160):
         state = (state >> 1) | (_feedback(state) & 1) << 79
@@ -177,7 +174,8 @@ def _solve_left(matrix: Matrix, target: Vector) -> Vector:
 
 
 def _dot(left: Sequence[int], right: Sequence[int]) -> int:
-    return sum(map(mul, left, right)) % SCALAR_ORDER
+    total: int = sum(map(mul, left, right))
+    return total % SCALAR_ORDER
 
 
 def multiply(matrix: Matrix, vector: Sequence[int]) -> Vector:
