@@ -7,14 +7,17 @@ erased without breaking the tree (docs/attestation-format.md, "Ledger entry").
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ledger.domain.canonical import canonical_bytes
 
 PAYLOAD_PREFIX = b"sla-ledger/payload/v1\n"
 SALT_BYTES = 32
+MAX_INSTANT_NS = 2**63 - 1
+"""The last instant an event may carry: what a signed 64-bit column holds (in the year 2262)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,29 @@ class NewEvent:
     occurred_at_ns: int
     schema: int = 1
     payload_class: str = "standard"
+
+
+class Recorded(Protocol):
+    """What the header is made of: an event that has its place in a stream, sequenced or not yet."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def stream(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def schema(self) -> int: ...
+    @property
+    def payload_class(self) -> str: ...
+    @property
+    def occurred_at_ns(self) -> int: ...
+    @property
+    def recorded_at_ns(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +74,45 @@ class StoredEvent:
     @property
     def header(self) -> dict[str, Any]:
         """The header that the log entry is made of."""
-        return {
-            "class": self.payload_class,
-            "id": self.id,
-            "occurred_at_ns": str(self.occurred_at_ns),
-            "payload_commitment": payload_commitment(self.payload, self.salt).hex(),
-            "recorded_at_ns": str(self.recorded_at_ns),
-            "schema": self.schema,
-            "stream": self.stream,
-            "tenant": self.tenant,
-            "type": self.type,
-            "version": self.version,
-        }
+        return event_header(self, payload_commitment(self.payload, self.salt))
 
     @property
     def entry(self) -> bytes:
         """The RFC 6962 leaf input: RFC 8785 bytes of the header."""
-        return canonical_bytes(self.header)
+        return header_entry(self.header)
+
+
+def event_header(event: Recorded, commitment: bytes) -> dict[str, Any]:
+    """The header of an event whose payload commitment is at hand."""
+    return {
+        "class": event.payload_class,
+        "id": event.id,
+        "occurred_at_ns": str(event.occurred_at_ns),
+        "payload_commitment": commitment.hex(),
+        "recorded_at_ns": str(event.recorded_at_ns),
+        "schema": event.schema,
+        "stream": event.stream,
+        "tenant": event.tenant,
+        "type": event.type,
+        "version": event.version,
+    }
+
+
+# A header is flat, has ASCII keys, short texts and small integers: the library's encoder gives its RFC 8785 bytes
+# without the checks that arbitrary values need, five times as fast. Every append pays for this.
+_encode_header = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+
+
+def header_entry(header: Mapping[str, Any]) -> bytes:
+    """The RFC 6962 leaf input of a header made by ``event_header``: its RFC 8785 bytes."""
+    return _encode_header(header).encode("utf-8")
 
 
 def payload_commitment(payload: Mapping[str, Any], salt: bytes) -> bytes:
     """SHA-256 over prefix, 32-byte salt and canonical payload; hides the payload once the salt is erased."""
-    return hashlib.sha256(PAYLOAD_PREFIX + salt + canonical_bytes(payload)).digest()
+    return commit_canonical(canonical_bytes(payload), salt)
+
+
+def commit_canonical(payload: bytes, salt: bytes) -> bytes:
+    """``payload_commitment`` of a payload that is in its canonical bytes already."""
+    return hashlib.sha256(PAYLOAD_PREFIX + salt + payload).digest()

@@ -1,0 +1,216 @@
+"""The event store in SQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
+
+from ledger.app.ports import Randomness, Receipt
+from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain.instant import Clock
+from ledger.errors import StorageDamaged
+from ledger.store import tables
+from ledger.store.appending import (
+    AppendRequest,
+    Draft,
+    checked_payloads,
+    draft,
+    first_version,
+    no_event,
+    no_event_at,
+    request_digest,
+    require_same_request,
+)
+from ledger.store.projections import ViewWriter, apply
+from ledger.store.sequencer import sequence
+
+_PAGE = 1000
+
+_event = tables.event.c
+_leaf = tables.leaf.c
+_STORED = select(
+    _leaf.seq,
+    _event.id,
+    _event.tenant,
+    _event.stream,
+    _event.version,
+    _event.type,
+    _event.schema_version,
+    _event.payload_class,
+    _event.occurred_at_ns,
+    _event.recorded_at_ns,
+    _event.payload,
+    _event.salt,
+).join_from(tables.leaf, tables.event, _leaf.event_id == _event.id)
+
+
+class SqlEvents:
+    """``ledger.app.ports.EventStore`` of one tenant over one write or read transaction.
+
+    An append writes events, leaves, tiles and views together: what was acknowledged is in the log.
+    """
+
+    def __init__(
+        self, connection: Connection, *, tenant: str, clock: Clock, randomness: Randomness, views: ViewWriter
+    ) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self._clock = clock
+        self._randomness = randomness
+        self._views = views
+
+    def append(
+        self,
+        stream: str,
+        events: Sequence[NewEvent],
+        *,
+        expected_version: int | None,
+        idempotency_key: str | None = None,
+    ) -> tuple[Receipt, ...]:
+        payloads = checked_payloads(stream, events, idempotency_key)
+        digest = request_digest(stream, events, payloads) if idempotency_key is not None else b""
+        if idempotency_key is not None and (known := self._request(idempotency_key)) is not None:
+            require_same_request(known, digest)
+            return self._receipts(known)
+        head = self._head(stream)
+        version = first_version(stream, expected_version, head)
+        now_ns = self._clock.now_ns()
+        drafts = draft(
+            events,
+            payloads,
+            tenant=self._tenant,
+            stream=stream,
+            version=version,
+            now_ns=now_ns,
+            randomness=self._randomness,
+        )
+        self._connection.execute(insert(tables.event), [_event_row(each) for each in drafts])
+        self._move_head(stream, head, version + len(events) - 1)
+        if idempotency_key is not None:
+            self._remember(AppendRequest(idempotency_key, digest, stream, version, len(events)))
+        first = sequence(self._connection, [(each.id, each.leaf_hash()) for each in drafts], now_ns)
+        changes = [change for at, each in enumerate(drafts) for change in apply(each.stored(first + at))]
+        self._views.write(changes)
+        return tuple(Receipt(each.id, stream, each.version, first + at) for at, each in enumerate(drafts))
+
+    def stream(self, stream: str) -> Iterator[StoredEvent]:
+        page = (
+            _STORED.where(_event.tenant == self._tenant, _event.stream == stream, _event.version >= bindparam("start"))
+            .order_by(_event.version)
+            .limit(_PAGE)
+        )
+        start = 0
+        while found := self._fetch(page, start=start):
+            yield from found
+            start = found[-1].version + 1
+
+    def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
+        return self._fetch(_STORED.where(_leaf.seq >= seq).order_by(_leaf.seq).limit(limit))
+
+    def at(self, seq: int) -> StoredEvent:
+        for event in self._fetch(_STORED.where(_leaf.seq == seq)):
+            return event
+        raise no_event_at(seq)
+
+    def by_id(self, event_id: str) -> StoredEvent:
+        for event in self._fetch(_STORED.where(_event.id == event_id)):
+            return event
+        raise no_event(event_id)
+
+    def _fetch(self, statement: Select[Any], **values: Any) -> list[StoredEvent]:
+        return [_stored(row) for row in self._connection.execute(statement, values)]
+
+    def _head(self, stream: str) -> int | None:
+        head = tables.stream_head.c
+        found: int | None = self._connection.scalar(
+            select(head.version).where(head.tenant == self._tenant, head.stream == stream)
+        )
+        return found
+
+    def _move_head(self, stream: str, head: int | None, version: int) -> None:
+        if head is None:
+            row = {"tenant": self._tenant, "stream": stream, "version": version}
+            self._connection.execute(insert(tables.stream_head), row)
+        else:
+            columns = tables.stream_head.c
+            self._connection.execute(
+                update(tables.stream_head)
+                .where(columns.tenant == self._tenant, columns.stream == stream, columns.version == head)
+                .values(version=version)
+            )
+
+    def _request(self, key: str) -> AppendRequest | None:
+        columns = tables.append_request.c
+        row = self._connection.execute(
+            select(
+                columns.idempotency_key, columns.digest, columns.stream, columns.first_version, columns.events
+            ).where(columns.tenant == self._tenant, columns.idempotency_key == key)
+        ).one_or_none()
+        return None if row is None else AppendRequest(*row)
+
+    def _remember(self, request: AppendRequest) -> None:
+        self._connection.execute(
+            insert(tables.append_request),
+            {
+                "tenant": self._tenant,
+                "idempotency_key": request.key,
+                "digest": request.digest,
+                "stream": request.stream,
+                "first_version": request.first_version,
+                "events": request.events,
+            },
+        )
+
+    def _receipts(self, request: AppendRequest) -> tuple[Receipt, ...]:
+        last = request.first_version + request.events - 1
+        rows = self._connection.execute(
+            select(_event.id, _event.version, _leaf.seq)
+            .join_from(tables.event, tables.leaf, _leaf.event_id == _event.id)
+            .where(
+                _event.tenant == self._tenant,
+                _event.stream == request.stream,
+                _event.version.between(request.first_version, last),
+            )
+            .order_by(_event.version)
+        )
+        return tuple(Receipt(event_id, request.stream, version, seq) for event_id, version, seq in rows)
+
+
+def _event_row(each: Draft) -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "tenant": each.tenant,
+        "stream": each.stream,
+        "version": each.version,
+        "type": each.type,
+        "schema_version": each.schema,
+        "payload_class": each.payload_class,
+        "occurred_at_ns": each.occurred_at_ns,
+        "recorded_at_ns": each.recorded_at_ns,
+        "salt": each.salt,
+        "payload": each.payload_bytes,
+    }
+
+
+def _stored(row: Row[Any]) -> StoredEvent:
+    try:
+        payload = json.loads(row.payload)
+    except ValueError as error:
+        raise StorageDamaged(f"the payload at seq {row.seq} is not JSON; run fsck", seq=row.seq) from error
+    return StoredEvent(
+        seq=row.seq,
+        id=row.id,
+        tenant=row.tenant,
+        stream=row.stream,
+        version=row.version,
+        type=row.type,
+        schema=row.schema_version,
+        payload_class=row.payload_class,
+        occurred_at_ns=row.occurred_at_ns,
+        recorded_at_ns=row.recorded_at_ns,
+        payload=payload,
+        salt=row.salt,
+    )

@@ -1,0 +1,62 @@
+"""Request ids a source has reported before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlalchemy import Connection, bindparam, select
+from sqlalchemy.dialects import sqlite
+
+from ledger.store import tables
+
+_CHUNK = 1000
+"""Ids asked for in one statement: well below every database's limit of parameters."""
+
+_identity = tables.identity.c
+_KNOWN = select(_identity.id_digest, _identity.body_digest).where(
+    _identity.scope_id == bindparam("scope_id"), _identity.id_digest.in_(bindparam("ids", expanding=True))
+)
+
+
+class SqlIdentities:
+    """``ledger.app.ports.Identities`` of one tenant."""
+
+    def __init__(self, connection: Connection, tenant: str) -> None:
+        self._connection = connection
+        self._tenant = tenant
+
+    def known(self, sla_id: str, source: str, ids: Sequence[bytes]) -> Mapping[bytes, frozenset[bytes]]:
+        scope_id = self._scope(sla_id, source)
+        if scope_id is None:
+            return {}
+        found: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        for chunk in _chunks(ids):
+            for id_digest, body_digest in self._connection.execute(_KNOWN, {"scope_id": scope_id, "ids": chunk}):
+                found[id_digest].add(body_digest)
+        return {id_digest: frozenset(bodies) for id_digest, bodies in found.items()}
+
+    def add(self, sla_id: str, source: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        if not pairs:
+            return
+        scope_id = self._scope(sla_id, source)
+        if scope_id is None:
+            row = {"tenant": self._tenant, "sla_id": sla_id, "source": source}
+            self._connection.execute(sqlite.insert(tables.identity_scope).values(row))
+            scope_id = self._scope(sla_id, source)
+        self._connection.execute(
+            sqlite.insert(tables.identity).on_conflict_do_nothing(),
+            [{"scope_id": scope_id, "id_digest": each, "body_digest": body} for each, body in pairs],
+        )
+
+    def _scope(self, sla_id: str, source: str) -> int | None:
+        columns = tables.identity_scope.c
+        found: int | None = self._connection.scalar(
+            select(columns.id).where(columns.tenant == self._tenant, columns.sla_id == sla_id, columns.source == source)
+        )
+        return found
+
+
+def _chunks(ids: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    for start in range(0, len(ids), _CHUNK):
+        yield ids[start : start + _CHUNK]

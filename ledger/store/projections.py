@@ -1,0 +1,120 @@
+"""Read models as a pure function of the events: ``apply`` says which rows an event sets.
+
+Every change sets one whole row by its key and depends on that one event alone. So the rows are the same whether
+events are applied one by one as they are appended or in any batches by a rebuild, and applying one twice is
+harmless. Each row carries the ``seq`` of the event it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ledger.domain.events import StoredEvent
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """Set one row of a view: ``key`` finds it (with the tenant), ``columns`` are asked by, ``body`` is the rest."""
+
+    view: str
+    tenant: str
+    key: Mapping[str, Any]
+    columns: Mapping[str, Any]
+    body: Mapping[str, Any]
+    seq: int
+
+
+class ViewWriter(Protocol):
+    """Where row changes go."""
+
+    def clear(self) -> None:
+        """Forget every row of every view."""
+        ...
+
+    def write(self, changes: Iterable[RowChange]) -> None:
+        """Set rows in the order given."""
+        ...
+
+
+def apply(event: StoredEvent) -> tuple[RowChange, ...]:
+    """The rows this event sets; none for a type that no view shows."""
+    handler = _HANDLERS.get(event.type)
+    return tuple(handler(event)) if handler else ()
+
+
+def rebuild(events: Iterator[StoredEvent], views: ViewWriter, *, batch: int = 1000) -> int:
+    """Make every view anew from all events in log order; the number of events read."""
+    views.clear()
+    count = 0
+    changes: list[RowChange] = []
+    for event in events:
+        changes += apply(event)
+        count += 1
+        if len(changes) >= batch:
+            views.write(changes)
+            changes = []
+    views.write(changes)
+    return count
+
+
+def _change(
+    event: StoredEvent,
+    view: str,
+    key: Mapping[str, Any],
+    body: Mapping[str, Any],
+    columns: Mapping[str, Any] | None = None,
+) -> RowChange:
+    return RowChange(view, event.tenant, key, columns or {}, body, event.seq)
+
+
+def _agreement(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    body = {
+        "service": payload["document"]["service"]["name"],
+        "terms_version": payload["terms_version"],
+        "doc_sha256": payload["doc_sha256"],
+        "document": payload["document"],
+    }
+    yield _change(event, "view_agreement", {"sla_id": payload["sla_id"]}, body)
+
+
+def _window(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    key = {"sla_id": payload["sla_id"], "period": payload["period"], "window_index": payload["index"]}
+    body = {name: payload[name] for name in ("doc_sha256", "end_ns", "state", "cells", "excluded_requests")}
+    yield _change(event, "view_window", key, body, {"start_ns": int(payload["start_ns"])})
+
+
+def _statement(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    key = {"statement_id": payload["statement_id"]}
+    columns = {"sla_id": payload["sla_id"], "start_ns": int(payload["start_ns"])}
+    body = {name: value for name, value in payload.items() if name not in {"statement_id", "sla_id", "start_ns"}}
+    yield _change(event, "view_statement", key, body, columns)
+    if payload["credit"] is not None:
+        yield _change(event, "view_credit", key, {"period": payload["period"], **payload["credit"]}, columns)
+
+
+def _attestation(event: StoredEvent) -> Iterable[RowChange]:
+    yield _of_statement(event, "view_attestation")
+
+
+def _anchor(event: StoredEvent) -> Iterable[RowChange]:
+    yield _of_statement(event, "view_anchor")
+
+
+def _of_statement(event: StoredEvent, view: str) -> RowChange:
+    payload = event.payload
+    body = {name: value for name, value in payload.items() if name not in {"statement_id", "sla_id"}}
+    return _change(event, view, {"statement_id": payload["statement_id"]}, body)
+
+
+_HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
+    "agreement_registered": _agreement,
+    "window_evaluated": _window,
+    "statement_issued": _statement,
+    "attestation_recorded": _attestation,
+    "anchor_recorded": _anchor,
+}

@@ -1,0 +1,155 @@
+"""The rows ``Views`` answers with, put together from view rows; shared by every storage adapter.
+
+Inside the program nanoseconds and minor units are integers of any size; a transport that cannot carry integers
+beyond 2^53 writes them as decimal strings. ``seq`` is that of the last event the row reflects, so that a reader
+who appended at ``seq`` n knows whether the row is new enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ledger.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRow:
+    """One stored row of a view: key and other columns, the JSON body, and the event it comes from."""
+
+    columns: Mapping[str, Any]
+    body: Mapping[str, Any]
+    seq: int
+
+
+class ViewReader(Protocol):
+    """Rows of one tenant's views."""
+
+    def rows(self, view: str, **equal: Any) -> Sequence[ViewRow]:
+        """The rows of a view whose named columns have these values, in no order."""
+        ...
+
+
+class StoredViews:
+    """``ledger.app.ports.Views`` over stored view rows."""
+
+    def __init__(self, reader: ViewReader) -> None:
+        self._reader = reader
+
+    def agreements(self) -> Sequence[Mapping[str, Any]]:
+        """{sla_id, service, terms_version, doc_sha256, document, seq}: the latest terms of each, oldest first."""
+        rows = [_agreement(row) for row in self._reader.rows("view_agreement")]
+        return sorted(rows, key=lambda row: int(row["seq"]))
+
+    def agreement(self, sla_id: str) -> Mapping[str, Any]:
+        return _agreement(_only(self._reader.rows("view_agreement", sla_id=sla_id), "agreement", sla_id))
+
+    def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
+        """{sla_id, period, index, start_ns, end_ns, state, cells, excluded_requests, doc_sha256, seq} by index."""
+        rows = [_window(row) for row in self._reader.rows("view_window", sla_id=sla_id, period=period)]
+        return sorted(rows, key=lambda row: int(row["index"]))
+
+    def statements(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """By start and version: the payload of ``statement_issued`` with instants and amounts as integers,
+        {id, sla_id, period, start_ns, end_ns, statement_version, state, objectives, credit, trace, ...}, and
+
+        * ``attestation``: {circuit, circuit_id, signals, proof_hash, proof, dev_key, seq} or null,
+        * ``anchor``: {chain_id, registry, verifier, tx_hash, block_number, block_hash, leaf, seq} or null.
+        """
+        found = self._reader.rows("view_statement", **_filter(sla_id))
+        attestations, anchors = self._by_statement("view_attestation"), self._by_statement("view_anchor")
+        rows = []
+        for row in found:
+            name = row.columns["statement_id"]
+            rows.append(_statement(row, attestations.get(name), anchors.get(name)))
+        return sorted(rows, key=_by_start)
+
+    def statement(self, statement_id: str) -> Mapping[str, Any]:
+        row = _only(self._reader.rows("view_statement", statement_id=statement_id), "statement", statement_id)
+        attestation = self._reader.rows("view_attestation", statement_id=statement_id)
+        anchor = self._reader.rows("view_anchor", statement_id=statement_id)
+        return _statement(row, next(iter(attestation), None), next(iter(anchor), None))
+
+    def credits(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """{statement_id, sla_id, period, currency, minor_units, status, proof_ref, seq} by start.
+
+        ``status`` is ``issued``: a credit exists from its statement on. ``proof_ref`` is the hash of the proof
+        that it follows from the sealed counts, or null while there is none.
+        """
+        attestations = self._by_statement("view_attestation")
+        found = sorted(
+            self._reader.rows("view_credit", **_filter(sla_id)),
+            key=lambda row: (row.columns["start_ns"], row.columns["statement_id"]),
+        )
+        return [_credit(row, attestations.get(row.columns["statement_id"])) for row in found]
+
+    def _by_statement(self, view: str) -> Mapping[str, ViewRow]:
+        return {row.columns["statement_id"]: row for row in self._reader.rows(view)}
+
+
+def _agreement(row: ViewRow) -> dict[str, Any]:
+    return {"sla_id": row.columns["sla_id"], **row.body, "seq": row.seq}
+
+
+def _window(row: ViewRow) -> dict[str, Any]:
+    columns = row.columns
+    return {
+        **row.body,
+        "sla_id": columns["sla_id"],
+        "period": columns["period"],
+        "index": columns["window_index"],
+        "start_ns": columns["start_ns"],
+        "end_ns": int(row.body["end_ns"]),
+        "seq": row.seq,
+    }
+
+
+def _statement(row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | None) -> dict[str, Any]:
+    credit = row.body["credit"]
+    return {
+        **row.body,
+        "id": row.columns["statement_id"],
+        "sla_id": row.columns["sla_id"],
+        "start_ns": row.columns["start_ns"],
+        "end_ns": int(row.body["end_ns"]),
+        "credit": credit and {**credit, "minor_units": int(credit["minor_units"])},
+        "attestation": _detail(attestation),
+        "anchor": _detail(anchor),
+        "seq": _last_seq(row, attestation, anchor),
+    }
+
+
+def _credit(row: ViewRow, attestation: ViewRow | None) -> dict[str, Any]:
+    return {
+        "statement_id": row.columns["statement_id"],
+        "sla_id": row.columns["sla_id"],
+        "period": row.body["period"],
+        "currency": row.body["currency"],
+        "minor_units": int(row.body["minor_units"]),
+        "status": "issued",
+        "proof_ref": attestation.body["proof_hash"] if attestation else None,
+        "seq": _last_seq(row, attestation),
+    }
+
+
+def _detail(row: ViewRow | None) -> dict[str, Any] | None:
+    return None if row is None else {**row.body, "seq": row.seq}
+
+
+def _last_seq(*rows: ViewRow | None) -> int:
+    return max(row.seq for row in rows if row is not None)
+
+
+def _by_start(row: Mapping[str, Any]) -> tuple[int, int, str]:
+    return row["start_ns"], row["statement_version"], row["id"]
+
+
+def _filter(sla_id: str | None) -> dict[str, str]:
+    return {} if sla_id is None else {"sla_id": sla_id}
+
+
+def _only(rows: Iterable[ViewRow], what: str, name: str) -> ViewRow:
+    for row in rows:
+        return row
+    raise NotFound(f"there is no {what} {name}", **{what: name})

@@ -1,0 +1,46 @@
+"""Secret values beside the log: written once, never exported with it."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, insert, select
+
+from ledger.errors import NotFound, VersionConflict
+from ledger.store import tables
+
+
+class SqlSecrets:
+    """``ledger.app.ports.Secrets`` of one tenant."""
+
+    def __init__(self, connection: Connection, tenant: str) -> None:
+        self._connection = connection
+        self._tenant = tenant
+
+    def put(self, name: str, value: bytes) -> None:
+        known = self._find(name)
+        if known is None:
+            self._connection.execute(insert(tables.secret), {"tenant": self._tenant, "name": name, "value": value})
+        elif known != value:
+            raise other_secret(name)
+
+    def get(self, name: str) -> bytes:
+        known = self._find(name)
+        if known is None:
+            raise no_secret(name)
+        return known
+
+    def _find(self, name: str) -> bytes | None:
+        columns = tables.secret.c
+        value: bytes | None = self._connection.scalar(
+            select(columns.value).where(columns.tenant == self._tenant, columns.name == name)
+        )
+        return value
+
+
+def other_secret(name: str) -> VersionConflict:
+    """The error for a secret that exists with another value; neither value is told."""
+    return VersionConflict(f"the secret {name!r} exists with another value; secrets are written once", name=name)
+
+
+def no_secret(name: str) -> NotFound:
+    """The error for a secret that does not exist."""
+    return NotFound(f"there is no secret {name!r}", name=name)

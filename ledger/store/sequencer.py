@@ -1,0 +1,75 @@
+"""Giving events their place in the log: contiguous ``seq``, leaf, dirty tiles, compare-and-swap of the size.
+
+SQLite runs this inside the append; a database with many writers can run it over a queue, in batches, because it
+takes nothing but (event id, leaf hash) pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, insert, select, tuple_, update
+
+from ledger.errors import LogInconsistent
+from ledger.merkle.tile import TileId, edge_tiles
+from ledger.merkle.tree import grow
+from ledger.store import tables
+
+_LEVEL_AND_INDEX = tuple_(tables.tile.c.level, tables.tile.c.tile_index)
+
+
+def sequence(connection: Connection, leaves: Sequence[tuple[str, bytes]], now_ns: int) -> int:
+    """Append (event id, leaf hash) pairs to the log; the ``seq`` of the first one.
+
+    ``sequenced_at`` never goes back, whatever the clock does. Raises ``LogInconsistent`` where another
+    sequencer moved the log on meanwhile or a stored tile does not fit its size.
+    """
+    state = tables.log_state.c
+    first, last_sequenced_ns = connection.execute(select(state.size, state.sequenced_at_ns)).one()
+    sequenced_at_ns = max(now_ns, last_sequenced_ns)
+    growth = grow(first, [leaf_hash for _, leaf_hash in leaves], lambda wanted: read_tiles(connection, wanted))
+    connection.execute(
+        insert(tables.leaf),
+        [
+            {"seq": first + at, "event_id": event_id, "leaf_hash": leaf_hash, "sequenced_at_ns": sequenced_at_ns}
+            for at, (event_id, leaf_hash) in enumerate(leaves)
+        ],
+    )
+    _write_tiles(connection, {(tile.level, tile.index) for tile in edge_tiles(first)}, growth.tiles)
+    moved = connection.execute(
+        update(tables.log_state).where(state.size == first).values(size=growth.size, sequenced_at_ns=sequenced_at_ns)
+    )
+    if moved.rowcount != 1:
+        raise LogInconsistent(f"another sequencer moved the log past size {first}; nothing was written", size=first)
+    return int(first)
+
+
+def read_tiles(connection: Connection, wanted: Sequence[TileId]) -> Mapping[TileId, bytes]:
+    """A ``TileReader``: the stored tile may be wider than the one asked for."""
+    columns = tables.tile.c
+    rows = connection.execute(
+        select(columns.level, columns.tile_index, columns.data).where(
+            _LEVEL_AND_INDEX.in_([(tile.level, tile.index) for tile in wanted])
+        )
+    )
+    stored = {(level, index): data for level, index, data in rows}
+    return {tile: stored[tile.level, tile.index] for tile in wanted if (tile.level, tile.index) in stored}
+
+
+def _write_tiles(connection: Connection, partial: set[tuple[int, int]], dirty: Mapping[TileId, bytes]) -> None:
+    columns = tables.tile.c
+    fresh = []
+    for tile, data in dirty.items():
+        row = {"level": tile.level, "tile_index": tile.index, "width": tile.width, "data": data}
+        if (tile.level, tile.index) not in partial:
+            fresh.append(row)
+            continue
+        grown = connection.execute(
+            update(tables.tile)
+            .where(columns.level == tile.level, columns.tile_index == tile.index)
+            .values(width=tile.width, data=data)
+        )
+        if grown.rowcount != 1:
+            raise LogInconsistent(f"tile {tile.path()} is missing; run fsck", tile=tile.path())
+    if fresh:
+        connection.execute(insert(tables.tile), fresh)

@@ -1,0 +1,241 @@
+"""The database schema as SQLAlchemy Core tables; ``migrations`` builds exactly these.
+
+Three kinds of tables. *Immutable* (event, append_request, leaf, checkpoint, and tile as far as it is filled):
+guarded by triggers, rows are only ever added. *Working rows* (stream_head, log_state, outbox, chain_transaction,
+identity, raw_batch, secret). *Views* (view_*): derived from events alone and rebuilt at will.
+
+All instants are integer nanoseconds, all digests raw bytes, payloads RFC 8785 bytes: never a JSON column type,
+whose key order or number format could change what was hashed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+# SQLite's INTEGER has 64 bits, and only a column of that very name can be the row's own key.
+_BIGINT = BigInteger().with_variant(Integer(), "sqlite")
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("tenant", String(120), nullable=False),
+    Column("stream", String(300), nullable=False),
+    Column("version", _BIGINT, nullable=False),
+    Column("type", String(80), nullable=False),
+    Column("schema_version", Integer, nullable=False),
+    Column("payload_class", String(40), nullable=False),
+    Column("occurred_at_ns", _BIGINT, nullable=False),
+    Column("recorded_at_ns", _BIGINT, nullable=False),
+    Column("salt", LargeBinary, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    UniqueConstraint("tenant", "stream", "version"),
+    CheckConstraint("version >= 0", "version"),
+    CheckConstraint("length(salt) = 32", "salt"),
+)
+
+# An idempotency key stands for a whole append of one or more events, so it has a row of its own.
+append_request = Table(
+    "append_request",
+    metadata,
+    Column("tenant", String(120), nullable=False),
+    Column("idempotency_key", String(200), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("stream", String(300), nullable=False),
+    Column("first_version", _BIGINT, nullable=False),
+    Column("events", Integer, nullable=False),
+    PrimaryKeyConstraint("tenant", "idempotency_key"),
+)
+
+stream_head = Table(
+    "stream_head",
+    metadata,
+    Column("tenant", String(120), nullable=False),
+    Column("stream", String(300), nullable=False),
+    Column("version", _BIGINT, nullable=False),
+    PrimaryKeyConstraint("tenant", "stream"),
+)
+
+leaf = Table(
+    "leaf",
+    metadata,
+    Column("seq", _BIGINT, primary_key=True, autoincrement=False),
+    Column("event_id", String(36), ForeignKey("event.id"), nullable=False, unique=True),
+    Column("leaf_hash", LargeBinary, nullable=False),
+    Column("sequenced_at_ns", _BIGINT, nullable=False),
+    CheckConstraint("seq >= 0", "seq"),
+    CheckConstraint("length(leaf_hash) = 32", "leaf_hash"),
+)
+
+# One row per tile: a partial tile grows in place, by whole hashes at its end, until it is full.
+tile = Table(
+    "tile",
+    metadata,
+    Column("level", Integer, nullable=False),
+    Column("tile_index", _BIGINT, nullable=False),
+    Column("width", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("level", "tile_index"),
+    CheckConstraint("width BETWEEN 1 AND 256 AND length(data) = 32 * width", "width"),
+)
+
+checkpoint = Table(
+    "checkpoint",
+    metadata,
+    Column("size", _BIGINT, primary_key=True, autoincrement=False),
+    Column("root", LargeBinary, nullable=False),
+    Column("note", LargeBinary, nullable=False),
+)
+
+log_state = Table(
+    "log_state",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("size", _BIGINT, nullable=False),
+    Column("sequenced_at_ns", _BIGINT, nullable=False),
+    CheckConstraint("id = 0", "single"),
+)
+
+raw_batch = Table(
+    "raw_batch",
+    metadata,
+    Column("tenant", String(120), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("size", _BIGINT, nullable=False),
+    Column("zlib", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("tenant", "digest"),
+)
+
+# The long names stand once, not in each of a million rows.
+identity_scope = Table(
+    "identity_scope",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("tenant", String(120), nullable=False),
+    Column("sla_id", String(66), nullable=False),
+    Column("source", String(120), nullable=False),
+    UniqueConstraint("tenant", "sla_id", "source"),
+)
+
+identity = Table(
+    "identity",
+    metadata,
+    Column("scope_id", Integer, ForeignKey("identity_scope.id"), nullable=False),
+    Column("id_digest", LargeBinary, nullable=False),
+    Column("body_digest", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("scope_id", "id_digest", "body_digest"),
+    sqlite_with_rowid=False,
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("ordinal", _BIGINT, primary_key=True),
+    Column("event_id", String(36), ForeignKey("event.id"), nullable=False),
+    Column("stage", String(80), nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at_ns", _BIGINT, nullable=False),
+    Column("error", String, nullable=True),
+    UniqueConstraint("event_id", "stage"),
+    CheckConstraint("state IN ('pending', 'done', 'parked')", "state"),
+    Index(None, "state", "ordinal"),
+)
+
+chain_transaction = Table(
+    "chain_transaction",
+    metadata,
+    Column("ordinal", _BIGINT, primary_key=True, autoincrement=False),
+    # An EVM chain id has up to 256 bits.
+    Column("chain_id", String(78), nullable=False),
+    Column("sender", String(42), nullable=False),
+    Column("nonce", _BIGINT, nullable=False),
+    Column("purpose", String(200), nullable=False),
+    Column("tx_hash", String(66), nullable=False, unique=True),
+    Column("raw", LargeBinary, nullable=False),
+    Column("block_timestamp_s", _BIGINT, nullable=False),
+    Column("block_number", _BIGINT, nullable=True),
+    Column("block_hash", String(66), nullable=True),
+    UniqueConstraint("chain_id", "sender", "nonce"),
+)
+
+secret = Table(
+    "secret",
+    metadata,
+    Column("tenant", String(120), nullable=False),
+    Column("name", String(300), nullable=False),
+    Column("value", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("tenant", "name"),
+)
+
+
+def _view(name: str, key: Sequence[Column[Any]], others: Sequence[Column[Any]] = ()) -> Table:
+    """A read model: what it is asked or ordered by as columns, the rest as canonical JSON in ``body``."""
+    return Table(
+        name,
+        metadata,
+        Column("tenant", String(120), nullable=False),
+        *key,
+        *others,
+        Column("body", LargeBinary, nullable=False),
+        Column("seq", _BIGINT, nullable=False),
+        PrimaryKeyConstraint("tenant", *(column.name for column in key)),
+    )
+
+
+def _sla_id() -> Column[str]:
+    return Column("sla_id", String(66), nullable=False)
+
+
+def _statement_id() -> Column[str]:
+    return Column("statement_id", String(120), nullable=False)
+
+
+def _start_ns() -> Column[int]:
+    return Column("start_ns", _BIGINT, nullable=False)
+
+
+view_agreement = _view("view_agreement", [_sla_id()])
+view_window = _view(
+    "view_window",
+    [_sla_id(), Column("period", String(16), nullable=False), Column("window_index", Integer, nullable=False)],
+    [_start_ns()],
+)
+view_statement = _view("view_statement", [_statement_id()], [_sla_id(), _start_ns()])
+view_credit = _view("view_credit", [_statement_id()], [_sla_id(), _start_ns()])
+view_attestation = _view("view_attestation", [_statement_id()])
+view_anchor = _view("view_anchor", [_statement_id()])
+
+Index(None, view_statement.c.tenant, view_statement.c.sla_id)
+Index(None, view_credit.c.tenant, view_credit.c.sla_id)
+
+VIEW_TABLES = {
+    table.name: table
+    for table in (view_agreement, view_window, view_statement, view_credit, view_attestation, view_anchor)
+}
