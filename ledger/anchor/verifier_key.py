@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from ledger.errors import DevKeyRefused, VerificationKeyInvalid
 SIGNAL_COUNT: Final = 6
 
 _BASE_ORDER: Final = 21888242871839275222246405745257275088696311157297823662689037894645226208583
+_DECIMAL: Final = re.compile(r"0|[1-9][0-9]{0,77}")
 _G2_GENERATOR_X: Final = (
     11559732032986387107991004021392285783925812861821192530917403151452391805634,
     10857046999023057135944570762232829481370756359578518086990519993285655852781,
@@ -73,7 +75,7 @@ def _g2(key: Mapping[str, Any], name: str) -> tuple[int, int, int, int]:
 
 
 def _coordinate(text: object, name: str) -> int:
-    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or str(int(text)) != text:
+    if not isinstance(text, str) or _DECIMAL.fullmatch(text) is None:
         raise _invalid(f"must give the coordinates of {name} as decimal strings")
     if int(text) >= _BASE_ORDER:
         raise _invalid(f"has a coordinate of {name} outside the base field")
