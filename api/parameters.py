@@ -1,0 +1,89 @@
+"""Query parameters: page cursors, limits, and the refusal of what a route does not know."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Annotated, Any, TypeAlias
+
+from litestar import Request
+from litestar.exceptions import NotFoundException
+from litestar.params import Parameter
+
+from ledger.domain.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical
+from ledger.errors import CursorInvalid, NotCanonical, QueryInvalid
+
+MAX_PAGE = 100
+_MAX_CURSOR = 300
+
+Limit: TypeAlias = Annotated[int, Parameter(ge=1, le=MAX_PAGE, description=f"Items on a page, 1 to {MAX_PAGE}")]
+CursorText: TypeAlias = Annotated[
+    str | None,
+    Parameter(max_length=_MAX_CURSOR, description="`next_cursor` of the page before; opaque; absent for the first"),
+]
+SlaFilter: TypeAlias = Annotated[
+    str | None,
+    Parameter(pattern="^0x[0-9a-f]{64}$", description="Only of this agreement: `0x` and 64 lowercase hex digits"),
+]
+Since: TypeAlias = Annotated[
+    int, Parameter(ge=0, le=MAX_SAFE_INTEGER, description="First log position (`seq`), counted from 0")
+]
+TreeSize: TypeAlias = Annotated[
+    int, Parameter(ge=0, le=MAX_SAFE_INTEGER, description="Number of leaves of the log's tree")
+]
+OptionalTreeSize: TypeAlias = Annotated[
+    int | None,
+    Parameter(
+        ge=1,
+        le=MAX_SAFE_INTEGER,
+        description="Number of leaves the path leads to; the newest signed checkpoint's where absent",
+    ),
+]
+
+
+def encode_cursor(listing: str, last_id: str | None) -> str | None:
+    """An opaque cursor that continues ``listing`` (a list with its filter) after the item ``last_id``."""
+    if last_id is None:
+        return None
+    return urlsafe_b64encode(canonical_bytes([listing, last_id])).rstrip(b"=").decode()
+
+
+def decode_cursor(text: str | None, listing: str) -> str | None:
+    """The id that a cursor of this ``listing`` continues after, None for the first page.
+
+    Raises ``CursorInvalid`` for anything but the exact text ``encode_cursor`` makes for the same listing.
+    """
+    if text is None:
+        return None
+    try:
+        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+        value = parse_canonical(urlsafe_b64decode(padded), max_bytes=_MAX_CURSOR)
+    except (UnicodeEncodeError, binascii.Error, NotCanonical):
+        raise _bad_cursor("is not one that this service made") from None
+    match value:
+        case [str(made_for), str(last_id)] if encode_cursor(made_for, last_id) == text:
+            if made_for != listing:
+                raise _bad_cursor("was made for another list or filter")
+            return last_id
+    raise _bad_cursor("is not one that this service made")
+
+
+def check_query(request: Request[Any, Any, Any]) -> None:
+    """Refuse unknown and repeated query parameters: a misspelt filter must not answer with everything.
+
+    Runs before every handler. Raises ``QueryInvalid``, and 404 for paths only Litestar's own schema router knows.
+    """
+    if request.scope["path_template"] == "/schema/{path}":
+        raise NotFoundException
+    arguments = set(request.route_handler.parsed_fn_signature.parameters)
+    known = arguments - set(request.path_params) - set(request.route_handler.resolve_dependencies()) - {"request"}
+    for name in request.query_params:
+        if name not in known:
+            options = ", ".join(sorted(known)) or "none"
+            raise QueryInvalid(f"unknown query parameter {name[:40]!r}; known here: {options}", parameter=name[:40])
+        if len(request.query_params.getall(name)) > 1:
+            raise QueryInvalid(f"the query parameter {name!r} is given more than once", parameter=name)
+
+
+def _bad_cursor(reason: str) -> CursorInvalid:
+    return CursorInvalid(f"the cursor {reason}; start again without one", parameter="cursor")

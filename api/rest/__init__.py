@@ -1,0 +1,1 @@
+"""REST: the routes, and the shapes they answer with."""

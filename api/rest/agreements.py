@@ -1,0 +1,83 @@
+"""Agreements: what the parties signed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from api.parameters import CursorText, Limit, decode_cursor, encode_cursor
+from api.rest.reading import reads
+from api.rest.values import Digest, Seq, Word
+from ledger.app.queries import Queries, Row
+
+_LISTING = "agreements"
+
+
+class AgreementSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """An agreement in its newest terms."""
+
+    sla_id: Word
+    terms_version: Annotated[int, msgspec.Meta(ge=1, description="Version of the terms, counted from 1")]
+    doc_sha256: Annotated[Digest, msgspec.Meta(description="SHA-256 of the canonical unsigned document")]
+    service: str
+    issuer: Annotated[str, msgspec.Meta(description="Name of the provider")]
+    customer: Annotated[str, msgspec.Meta(description="Name of the customer")]
+    effective_from: Annotated[str, msgspec.Meta(description="First local date")]
+    effective_until: Annotated[str, msgspec.Meta(description="Local date at whose start it ends")]
+    timezone: Annotated[str, msgspec.Meta(description="IANA time zone of the dates")]
+    period: Annotated[str, msgspec.Meta(description="Length of a settlement period, ISO 8601, such as P1D")]
+    window: Annotated[str, msgspec.Meta(description="Length of a window, ISO 8601, such as PT1H")]
+    objectives: Annotated[list[str], msgspec.Meta(description="Ids of the objectives")]
+    seq: Seq
+
+
+class AgreementPage(msgspec.Struct, frozen=True):
+    """Agreements by sla_id; ``next_cursor`` is null on the last page."""
+
+    items: list[AgreementSummary]
+    next_cursor: str | None
+
+
+class AgreementDetail(msgspec.Struct, frozen=True):
+    """An agreement with the document that was signed."""
+
+    summary: AgreementSummary
+    document: Annotated[
+        dict[str, Any],
+        msgspec.Meta(description="The signed document; without `signatures` it is what doc_sha256 hashes (RFC 8785)"),
+    ]
+
+
+@reads("/v1/agreements", summary="List agreements", tag="agreements")
+def list_agreements(queries: Queries, limit: Limit = 50, cursor: CursorText = None) -> AgreementPage:
+    """All agreements in their newest terms, by `sla_id`."""
+    page = queries.agreements(after=decode_cursor(cursor, _LISTING), limit=limit)
+    return AgreementPage([_summary(row) for row in page.rows], encode_cursor(_LISTING, page.last_id))
+
+
+@reads("/v1/agreements/{sla_id:str}", summary="One agreement", tag="agreements", problems=(400, 404, 503))
+def get_agreement(queries: Queries, sla_id: str) -> AgreementDetail:
+    """An agreement and its signed document."""
+    row = queries.agreement(sla_id)
+    return AgreementDetail(_summary(row), row["document"])
+
+
+def _summary(row: Row) -> AgreementSummary:
+    document: Mapping[str, Any] = row["document"]
+    return AgreementSummary(
+        sla_id=row["sla_id"],
+        terms_version=row["terms_version"],
+        doc_sha256=row["doc_sha256"],
+        service=document["service"]["name"],
+        issuer=document["parties"]["issuer"]["name"],
+        customer=document["parties"]["customer"]["name"],
+        effective_from=document["effective"]["from"],
+        effective_until=document["effective"]["until"],
+        timezone=document["timezone"],
+        period=document["period"],
+        window=document["window"],
+        objectives=[objective["id"] for objective in document["objectives"]],
+        seq=row["seq"],
+    )

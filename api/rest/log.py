@@ -1,0 +1,122 @@
+"""The log itself: its events as anyone can hash them again, its signed checkpoints, and the chain beneath."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import MediaType
+
+from api.parameters import Limit, Since, TreeSize
+from api.rest.reading import reads
+from api.rest.values import Decimal, Digest, Seq
+from ledger.app.queries import ChainStatus, Queries
+from ledger.domain.events import StoredEvent
+from ledger.merkle.hasher import leaf_hash
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """A leaf with all it takes to check it.
+
+    `leaf_hash` = SHA-256(0x00, RFC 8785 of `header`); the header's `payload_commitment` =
+    SHA-256("sla-ledger/payload/v1" and a line feed, `salt`, RFC 8785 of `payload`).
+    """
+
+    seq: Seq
+    header: dict[str, Any]
+    payload: dict[str, Any]
+    salt: Digest
+    leaf_hash: Digest
+
+
+class EventPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Events in log order. `next_since` asks for those that follow, now or later; `log_size` is the end for now."""
+
+    items: list[Event]
+    next_since: int
+    log_size: int
+
+
+class ReplayedTransaction(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored transaction after the start of this process."""
+
+    ordinal: int
+    purpose: str
+    tx_hash: str
+    block_number: int | None
+    block_hash: str | None
+    replayed: Annotated[bool, msgspec.Meta(description="Whether it stands exactly as it stood before")]
+    reason: Annotated[str | None, msgspec.Meta(description="Why it does not")]
+
+
+class Chain(msgspec.Struct, frozen=True, kw_only=True):
+    """The embedded chain. It lives in memory and was rebuilt from stored transactions at the start."""
+
+    chain_id: Decimal
+    registry: str | None
+    replayed: Annotated[int, msgspec.Meta(description="Transactions that stand as they stood before")]
+    not_replayed: Annotated[int, msgspec.Meta(description="Transactions that do not; each says why")]
+    transactions: list[ReplayedTransaction]
+
+
+@reads("/v1/events", summary="Events of the log", tag="log")
+def list_events(queries: Queries, since: Since = 0, limit: Limit = 50) -> EventPage:
+    """Events from a log position on, with salts and payloads, so that a reader can rebuild the whole tree."""
+    found = queries.events(since, limit=limit)
+    items = [_event(event) for event in found.events]
+    return EventPage(items=items, next_since=items[-1].seq + 1 if items else since, log_size=found.log_size)
+
+
+@reads(
+    "/v1/checkpoints/latest",
+    summary="Newest checkpoint",
+    tag="log",
+    problems=(400, 404, 503),
+    media_type=MediaType.TEXT,
+)
+def latest_checkpoint(queries: Queries) -> str:
+    """The newest checkpoint: a C2SP tlog-checkpoint in a signed note."""
+    return queries.checkpoint(None)
+
+
+@reads(
+    "/v1/checkpoints/{size:int}",
+    summary="Checkpoint of a size",
+    tag="log",
+    problems=(400, 404, 503),
+    media_type=MediaType.TEXT,
+)
+def get_checkpoint(queries: Queries, size: TreeSize) -> str:
+    """The signed checkpoint of exactly this many leaves."""
+    return queries.checkpoint(size)
+
+
+@reads("/v1/chain", summary="The embedded chain", tag="chain", problems=(400,))
+def get_chain(queries: Queries) -> Chain:
+    """What was replayed onto the embedded chain, and what could not be, with the reasons."""
+    return _chain(queries.chain())
+
+
+def _event(event: StoredEvent) -> Event:
+    return Event(
+        seq=event.seq,
+        header=event.header,
+        payload=dict(event.payload),
+        salt=event.salt.hex(),
+        leaf_hash=leaf_hash(event.entry).hex(),
+    )
+
+
+def _chain(status: ChainStatus) -> Chain:
+    transactions = [
+        ReplayedTransaction(**transaction, replayed=transaction["reason"] is None)
+        for transaction in status["transactions"]
+    ]
+    replayed = sum(transaction.replayed for transaction in transactions)
+    return Chain(
+        chain_id=str(status["chain_id"]),
+        registry=status["registry"],
+        replayed=replayed,
+        not_replayed=len(transactions) - replayed,
+        transactions=transactions,
+    )

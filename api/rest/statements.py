@@ -1,0 +1,254 @@
+"""Statements, what follows from them (credits), and what shows that they hold (bundle, inclusion)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import MediaType, Response
+
+from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, decode_cursor, encode_cursor
+from api.rest.reading import reads
+from api.rest.values import (
+    Address,
+    Decimal,
+    Digest,
+    Instant,
+    Money,
+    Seq,
+    Word,
+    attainment_percent,
+    instant,
+    money,
+)
+from ledger.app.queries import Queries, Row
+from ledger.merkle.hasher import leaf_hash
+
+
+class ObjectiveResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one objective: good and valid are exact, the percentage is for display."""
+
+    id: str
+    state: Annotated[str, msgspec.Meta(description="met, breached or no_data")]
+    good: Annotated[int, msgspec.Meta(ge=0, description="Valid requests within the objective")]
+    valid: Annotated[int, msgspec.Meta(ge=0, description="Requests that count")]
+    target_percent: Annotated[str, msgspec.Meta(description="Share of valid requests that must be good")]
+    attainment_percent: Annotated[
+        str | None, msgspec.Meta(description="good / valid, four decimals, rounded down; null where valid is 0")
+    ]
+
+
+class Windows(msgspec.Struct, frozen=True):
+    """How the period's equal windows were judged. Missing ones are total - observed - excluded."""
+
+    total: int
+    observed: int
+    excluded: int
+    idle: Annotated[int, msgspec.Meta(description="Observed windows whose counts are all zero")]
+
+
+class Attestation(msgspec.Struct, frozen=True, kw_only=True):
+    """The Groth16 proof of the statement; the bundle holds what verifies it."""
+
+    circuit: str
+    circuit_id: Digest
+    signals: Annotated[list[Decimal], msgspec.Meta(description="The six public signals")]
+    proof_hash: Word
+    proof: Annotated[str, msgspec.Meta(description="256 bytes in lowercase hex, EVM order")]
+    dev_key: Annotated[bool, msgspec.Meta(description="True: whoever made the key, the issuer, can forge proofs")]
+    seq: Seq
+
+
+class Anchor(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the registry contract verified and recorded the statement."""
+
+    chain_id: Decimal
+    registry: Address
+    verifier: Address
+    tx_hash: Word
+    block_number: int
+    block_hash: Word
+    leaf: Word
+    seq: Seq
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """The settlement of one period under one agreement."""
+
+    id: str
+    sla_id: Word
+    period: Annotated[str, msgspec.Meta(description="First local date and length, such as 2023-12-19/P1D")]
+    start: Instant
+    end: Annotated[Instant, msgspec.Meta(description="The first instant after the period")]
+    terms_version: int
+    statement_version: int
+    doc_sha256: Digest
+    state: Annotated[str, msgspec.Meta(description="settled, or withheld: too few windows were observed")]
+    windows: Windows
+    objectives: list[ObjectiveResult]
+    credit: Annotated[Money | None, msgspec.Meta(description="What is owed; null where the statement is withheld")]
+    attestable: Annotated[bool, msgspec.Meta(description="Whether a circuit can prove statements of these terms")]
+    unattested_reasons: Annotated[list[str], msgspec.Meta(description="Why there is no proof, as stable codes")]
+    seal_key: Annotated[str | None, msgspec.Meta(description="Field element as a decimal string")]
+    telemetry_root: Annotated[str | None, msgspec.Meta(description="Field element as a decimal string")]
+    attestation: Attestation | None
+    anchor: Anchor | None
+    seq: Annotated[int, msgspec.Meta(ge=0, description="Log position of the last event that is reflected here")]
+
+
+class StatementPage(msgspec.Struct, frozen=True):
+    """Statements by start of their period; ``next_cursor`` is null on the last page."""
+
+    items: list[Statement]
+    next_cursor: str | None
+
+
+class StatementDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement with the steps that lead to its credit."""
+
+    statement: Statement
+    trace: Annotated[dict[str, Any], msgspec.Meta(description="The steps from the counts to the credit")]
+    issued_seq: Annotated[int, msgspec.Meta(ge=0, description="Log position of the event that issued it")]
+    recorded: Annotated[Instant, msgspec.Meta(description="When the log took that event, by the writer's clock")]
+
+
+class Credit(msgspec.Struct, frozen=True, kw_only=True):
+    """What the provider owes for one period; it may be zero."""
+
+    statement_id: str
+    sla_id: Word
+    period: str
+    credit: Money
+    status: Annotated[str, msgspec.Meta(description="issued")]
+    proof_hash: Annotated[Word | None, msgspec.Meta(description="The proof it follows by; null while there is none")]
+    seq: Seq
+
+
+class CreditPage(msgspec.Struct, frozen=True):
+    """Credits by start of their period; ``next_cursor`` is null on the last page."""
+
+    items: list[Credit]
+    next_cursor: str | None
+
+
+class InclusionProof(msgspec.Struct, frozen=True, kw_only=True):
+    """That the event which issued a statement is a leaf of the log (RFC 6962, 2.1.1)."""
+
+    seq: Seq
+    size: Annotated[int, msgspec.Meta(description="Leaves of the tree that the path leads to")]
+    entry: Annotated[dict[str, Any], msgspec.Meta(description="The header whose RFC 8785 bytes are the leaf input")]
+    leaf_hash: Digest
+    path: Annotated[list[Digest], msgspec.Meta(description="Audit path, from the leaf upwards")]
+    root: Digest
+    checkpoint: Annotated[str | None, msgspec.Meta(description="Signed note of exactly this size, if there is one")]
+
+
+@reads("/v1/statements", summary="List statements", tag="statements", problems=(400, 404, 503))
+def list_statements(
+    queries: Queries, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
+) -> StatementPage:
+    """Statements of one agreement or of all, by the start of their period."""
+    listing = f"statements/{sla_id or ''}"
+    page = queries.statements(sla_id, after=decode_cursor(cursor, listing), limit=limit)
+    return StatementPage([_statement(row) for row in page.rows], encode_cursor(listing, page.last_id))
+
+
+@reads("/v1/statements/{statement_id:str}", summary="One statement", tag="statements", problems=(400, 404, 503))
+def get_statement(queries: Queries, statement_id: str) -> StatementDetail:
+    """A statement with the trace of its credit."""
+    issued = queries.statement(statement_id)
+    return StatementDetail(
+        statement=_statement(issued.row),
+        trace=issued.row["trace"],
+        issued_seq=issued.event.seq,
+        recorded=instant(issued.event.recorded_at_ns),
+    )
+
+
+@reads("/v1/statements/{statement_id:str}/inclusion", summary="Inclusion proof", tag="log", problems=(400, 404, 503))
+def get_inclusion(queries: Queries, statement_id: str, size: OptionalTreeSize = None) -> InclusionProof:
+    """The audit path from the statement's event to the root of a tree, the newest signed one by default."""
+    found = queries.inclusion(statement_id, size)
+    return InclusionProof(
+        seq=found.event.seq,
+        size=found.size,
+        entry=found.event.header,
+        leaf_hash=leaf_hash(found.event.entry).hex(),
+        path=[node.hex() for node in found.path],
+        root=found.root.hex(),
+        checkpoint=found.checkpoint,
+    )
+
+
+@reads("/v1/credits", summary="List credits", tag="statements", problems=(400, 404, 503))
+def list_credits(
+    queries: Queries, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
+) -> CreditPage:
+    """Credits of one agreement or of all, by the start of their period. Withheld statements have none."""
+    listing = f"credits/{sla_id or ''}"
+    page = queries.credits(sla_id, after=decode_cursor(cursor, listing), limit=limit)
+    return CreditPage([_credit(row) for row in page.rows], encode_cursor(listing, page.last_id))
+
+
+@reads(
+    "/v1/bundles/{statement_id:str}",
+    summary="The bundle of a statement",
+    tag="statements",
+    problems=(400, 404, 503),
+    shape=dict[str, Any],
+)
+def get_bundle(queries: Queries, statement_id: str) -> Response[bytes]:
+    """The exact bytes that `sla-ledger verify` reads, whoever holds them.
+
+    They change when the statement is anchored (the issuer signs anew), so ask again with `If-None-Match`. The
+    `ETag` is the SHA-256 of the bytes.
+    """
+    return Response(queries.bundle(statement_id), media_type=MediaType.JSON)
+
+
+def _statement(row: Row) -> Statement:
+    credit, attestation, anchor = row["credit"], row["attestation"], row["anchor"]
+    return Statement(
+        id=row["id"],
+        sla_id=row["sla_id"],
+        period=row["period"],
+        start=instant(row["start_ns"]),
+        end=instant(row["end_ns"]),
+        terms_version=row["terms_version"],
+        statement_version=row["statement_version"],
+        doc_sha256=row["doc_sha256"],
+        state=row["state"],
+        windows=Windows(row["windows"], row["observed"], row["excluded"], row["idle"]),
+        objectives=[_objective(result) for result in row["objectives"]],
+        credit=None if credit is None else money(credit["currency"], credit["minor_units"]),
+        attestable=row["attestable"],
+        unattested_reasons=list(row["unattested_reasons"]),
+        seal_key=row["seal_key"],
+        telemetry_root=row["telemetry_root"],
+        attestation=None if attestation is None else msgspec.convert(attestation, Attestation),
+        anchor=None if anchor is None else msgspec.convert(anchor, Anchor),
+        seq=row["seq"],
+    )
+
+
+def _objective(result: Row) -> ObjectiveResult:
+    return ObjectiveResult(
+        id=result["id"],
+        state=result["state"],
+        good=result["good"],
+        valid=result["valid"],
+        target_percent=result["target"],
+        attainment_percent=attainment_percent(result["good"], result["valid"]),
+    )
+
+
+def _credit(row: Row) -> Credit:
+    return Credit(
+        statement_id=row["statement_id"],
+        sla_id=row["sla_id"],
+        period=row["period"],
+        credit=money(row["currency"], row["minor_units"]),
+        status=row["status"],
+        proof_hash=row["proof_ref"],
+        seq=row["seq"],
+    )

@@ -1,0 +1,263 @@
+"""What can be asked of a ledger, and how ready it is to answer: reads only, each in one transaction.
+
+Rows are those of ``ledger.app.ports.Views``: instants in integer nanoseconds, money in integer minor units. A
+transport turns them into its own shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Protocol, TypedDict
+
+from ledger.app.ports import Database, Transaction
+from ledger.domain.events import StoredEvent
+from ledger.domain.naming import statement_stream
+from ledger.errors import CursorInvalid, NotFound, OutsideTree, SlaLedgerError
+from ledger.merkle.checkpoint import parse_checkpoint
+from ledger.merkle.note import parse_note
+
+Row = Mapping[str, Any]
+
+
+class BundleSource(Protocol):
+    """Where the bundle of a statement comes from: stored, or made from the ledger."""
+
+    def get(self, statement_id: str) -> bytes:
+        """The exact canonical bytes (docs/attestation-format.md, section 12); raises ``NotFound``."""
+        ...
+
+
+class ChainTransactionStatus(TypedDict):
+    """One stored transaction; ``reason`` says why it does not stand as it stood before, None where it does."""
+
+    ordinal: int
+    purpose: str
+    tx_hash: str
+    block_number: int | None
+    block_hash: str | None
+    reason: str | None
+
+
+class ChainStatus(TypedDict):
+    """The embedded chain after its replay from stored transactions; ``registry`` is None before deployment."""
+
+    chain_id: int
+    registry: str | None
+    transactions: list[ChainTransactionStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of a list in its order; ``last_id`` continues after them and is None at the end."""
+
+    rows: Sequence[Row]
+    last_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventSlice:
+    """Events of the log in order, and how many leaves the log has."""
+
+    events: Sequence[StoredEvent]
+    log_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedStatement:
+    """A statement's row, and the event that issued it."""
+
+    row: Row
+    event: StoredEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """That a statement's event is leaf ``event.seq`` of the tree of ``size`` leaves (RFC 6962).
+
+    ``checkpoint`` is the signed note of exactly this size, None where that size was never signed.
+    """
+
+    event: StoredEvent
+    size: int
+    root: bytes
+    path: tuple[bytes, ...]
+    checkpoint: str | None
+
+
+class Queries:
+    """The questions. Every method raises ``Unavailable`` where the database cannot be read."""
+
+    def __init__(self, database: Database, *, bundles: BundleSource, chain_status: Callable[[], ChainStatus]) -> None:
+        self._database = database
+        self._bundles = bundles
+        self._chain_status = chain_status
+
+    def agreements(self, *, after: str | None, limit: int) -> Page:
+        """Agreements in their newest terms, by sla_id, which an amendment does not change."""
+        with self._database.read() as tx:
+            rows = sorted(tx.views.agreements(), key=lambda row: str(row["sla_id"]))
+        return _page(rows, "sla_id", after, limit)
+
+    def agreement(self, sla_id: str) -> Row:
+        """Raises ``NotFound``."""
+        with self._database.read() as tx:
+            return tx.views.agreement(sla_id)
+
+    def statements(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
+        """Statements by start of their period and version. Raises ``NotFound`` for an unknown agreement."""
+        with self._database.read() as tx:
+            rows = tx.views.statements(_known(tx, sla_id))
+        return _page(rows, "id", after, limit)
+
+    def statement(self, statement_id: str) -> IssuedStatement:
+        """Raises ``NotFound``."""
+        with self._database.read() as tx:
+            row = tx.views.statement(statement_id)
+            return IssuedStatement(row, _issued(tx, row))
+
+    def credits(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
+        """Credits by start of their statement's period. Raises ``NotFound`` for an unknown agreement."""
+        with self._database.read() as tx:
+            rows = tx.views.credits(_known(tx, sla_id))
+        return _page(rows, "statement_id", after, limit)
+
+    def bundle(self, statement_id: str) -> bytes:
+        """The exact bytes of a statement's bundle; raises ``NotFound``."""
+        with self._database.read() as tx:
+            tx.views.statement(statement_id)
+        return self._bundles.get(statement_id)
+
+    def checkpoint(self, size: int | None) -> str:
+        """The signed checkpoint of a size, or the newest; raises ``NotFound`` where none was signed."""
+        with self._database.read() as tx:
+            note = tx.log.checkpoint(size)
+        if note is None:
+            which = "no checkpoint was signed yet" if size is None else f"no checkpoint of size {size} was signed"
+            raise NotFound(which, size=size)
+        return note
+
+    def events(self, since: int, *, limit: int) -> EventSlice:
+        """Up to ``limit`` events from log position ``since`` on; none past the end."""
+        with self._database.read() as tx:
+            return EventSlice(tx.events.since(since, limit=limit), tx.log.size())
+
+    def inclusion(self, statement_id: str, size: int | None) -> Inclusion:
+        """Where the log holds a statement, under the tree of ``size`` leaves.
+
+        Without a size: the newest signed checkpoint's if that covers the statement, else the present size.
+        Raises ``NotFound``, and ``OutsideTree`` for a size the statement is not under.
+        """
+        with self._database.read() as tx:
+            event = _issued(tx, tx.views.statement(statement_id))
+            current = tx.log.size()
+            chosen = _covering_size(tx, event.seq, current) if size is None else size
+            if not event.seq < chosen <= current:
+                raise OutsideTree(
+                    f"the statement is leaf {event.seq} of {current}: ask for a size from {event.seq + 1} to {current}",
+                    seq=event.seq,
+                    size=chosen,
+                    log_size=current,
+                )
+            path = tx.log.inclusion_proof(event.seq, chosen)
+            return Inclusion(event, chosen, tx.log.root(chosen), path, tx.log.checkpoint(chosen))
+
+    def chain(self) -> ChainStatus:
+        """What the embedded chain holds, and which stored transactions could not be replayed."""
+        return self._chain_status()
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """The migration a database is at, and the one this version works with."""
+
+    current: str | None
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether questions can be answered (``ready``), and what waits for an operator.
+
+    ``database_error`` is None where the database was read. ``parked`` and ``chain_failures`` do not make it
+    unready: what is stored is served all the same.
+    """
+
+    database_error: str | None
+    schema: SchemaState | None
+    log_size: int
+    outbox_pending: int
+    outbox_parked: int
+    chain_transactions: int
+    chain_failures: int
+
+    @property
+    def ready(self) -> bool:
+        return self.database_error is None and self.schema is not None and self.schema.current == self.schema.head
+
+
+class Health:
+    """Looks whether the parts answer."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        schema_state: Callable[[], SchemaState],
+        chain_status: Callable[[], ChainStatus],
+    ) -> None:
+        self._database = database
+        self._schema_state = schema_state
+        self._chain_status = chain_status
+
+    def check(self) -> Readiness:
+        """Never raises for a database that does not answer: that is an answer here."""
+        transactions = self._chain_status()["transactions"]
+        failures = sum(transaction["reason"] is not None for transaction in transactions)
+        try:
+            schema = self._schema_state()
+            with self._database.read() as tx:
+                size, pending, parked = tx.log.size(), tx.outbox.pending(), len(tx.outbox.parked())
+        except SlaLedgerError as error:
+            return Readiness(error.message, None, 0, 0, 0, len(transactions), failures)
+        return Readiness(None, schema, size, pending, parked, len(transactions), failures)
+
+
+def _page(rows: Sequence[Row], id_name: str, after: str | None, limit: int) -> Page:
+    """The ``limit`` rows after the one named ``after``.
+
+    The lists are ordered by what never changes of a row and nothing is ever removed, so a walk sees each row
+    that was there when it began exactly once, whatever is added meanwhile.
+    """
+    start = 0
+    if after is not None:
+        start = next((index + 1 for index, row in enumerate(rows) if row[id_name] == after), 0)
+        if start == 0:
+            raise CursorInvalid("the cursor names nothing in this ledger; start again without one", after=after)
+    found = rows[start : start + limit]
+    return Page(found, str(found[-1][id_name]) if start + limit < len(rows) else None)
+
+
+def _known(tx: Transaction, sla_id: str | None) -> str | None:
+    # An empty list for a misspelt id would read as "no statements".
+    if sla_id is not None:
+        tx.views.agreement(sla_id)
+    return sla_id
+
+
+def _issued(tx: Transaction, row: Row) -> StoredEvent:
+    first = date.fromisoformat(row["period"].partition("/")[0])
+    for event in tx.events.stream(statement_stream(row["sla_id"], first)):
+        if event.type == "statement_issued" and event.payload["statement_id"] == row["id"]:
+            return event
+    raise NotFound(f"the log holds no event that issued {row['id']}; run fsck", statement=row["id"])
+
+
+def _covering_size(tx: Transaction, seq: int, current: int) -> int:
+    note = tx.log.checkpoint()
+    if note is not None:
+        size = parse_checkpoint(parse_note(note.encode()).text).size
+        if size > seq:
+            return size
+    return current
