@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.window import WindowJudgement
+from ledger.domain.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Seal:
 
     seal_key: int
     blocks: tuple[int, ...]
+    windows_per_block: int
     root: int
 
 
@@ -60,7 +61,6 @@ class Attestation:
     signals: tuple[int, ...]
     proof: bytes
     proof_hash: bytes
-    leaf: bytes
     verification_key: Mapping[str, Any]
     dev_unsafe: bool
 
@@ -78,23 +78,27 @@ class Attestor(Protocol):
         """The circuits whose proofs the agreement's statements may carry."""
         ...
 
+    def seal_key(self, agreement: Agreement, period: Period) -> int: ...
+
     def block_count(self, windows: int) -> int:
         """Blocks, and so block salts, of the smallest circuit that takes this many windows."""
         ...
 
-    def seal(
-        self, agreement: Agreement, period: Period, judgements: Sequence[WindowJudgement], salts: Sequence[int]
-    ) -> Seal: ...
+    def seal(self, agreement: Agreement, period: Period, windows: Sequence[Window], salts: Sequence[int]) -> Seal: ...
 
     def attest(
         self,
         agreement: Agreement,
         period: Period,
-        judgements: Sequence[WindowJudgement],
+        windows: Sequence[Window],
         salts: Salts,
         context: StatementContext,
     ) -> Attestation:
         """Prove and check one statement; slow. Raises ``Refused`` where no honest proof exists."""
+        ...
+
+    def leaf(self, recording: Recording) -> bytes:
+        """The statement as a leaf of a batch root."""
         ...
 
 

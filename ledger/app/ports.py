@@ -55,6 +55,10 @@ class EventStore(Protocol):
         """The event at ``seq``; raises ``NotFound``."""
         ...
 
+    def by_id(self, event_id: str) -> StoredEvent:
+        """The event with an id; raises ``NotFound``."""
+        ...
+
 
 class TransparencyLog(Protocol):
     """The RFC 6962 tree over the events' entries."""
@@ -71,6 +75,10 @@ class TransparencyLog(Protocol):
 
     def checkpoint(self, size: int | None = None) -> str | None:
         """The signed note for ``size``, or the newest one; None where none was signed."""
+        ...
+
+    def checkpoint_size(self) -> int | None:
+        """Size of the newest signed checkpoint."""
         ...
 
     def save_checkpoint(self, size: int, root: bytes, note: str) -> None:
@@ -169,6 +177,10 @@ class Views(Protocol):
 
     def statement(self, statement_id: str) -> Mapping[str, Any]:
         """Raises ``NotFound``."""
+        ...
+
+    def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
+        """The newest judgement of every window of a period, by index."""
         ...
 
     def credits(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...

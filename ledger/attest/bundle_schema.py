@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ledger.app.bundles import BUNDLE_FORMAT, OPENING_FORMAT
 from ledger.domain.agreement_schema import (
     AGREEMENT,
     BYTES32,
@@ -18,8 +19,6 @@ from ledger.domain.agreement_schema import (
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.schema import Flag, Integer, JsonSchema, ListOf, Nullable, Object, OneOf, Text
 
-BUNDLE_FORMAT = "sla-ledger/bundle/v1"
-OPENING_FORMAT = "sla-ledger/opening/v1"
 TRUST_FORMAT = "sla-ledger/trust/v1"
 
 MAX_BUNDLE_BYTES = 4 * 1024 * 1024
@@ -78,28 +77,18 @@ BUNDLE = Object(
         "statement": _event("statement_issued"),
         "seals": ListOf(_event("block_sealed"), 0, MAX_BLOCKS),
         "log": Object({"vkey": _VKEY, "checkpoint": Text(max_length=4000)}),
-        "context": Object(
-            {
-                "chain_id": UINT,
-                "registry": EVM_ADDRESS,
-                "terms_version": Integer(1, 2**32 - 1),
-                "statement_version": Integer(1, 2**32 - 1),
-                "prev_ctx": FIELD_ELEMENT,
-            }
-        ),
+        "context": Nullable(Object({"chain_id": UINT, "registry": EVM_ADDRESS, "prev_ctx": FIELD_ELEMENT})),
         "telemetry": Nullable(
             Object(
                 {
                     "root": FIELD_ELEMENT,
                     "windows": Integer(1, 1023),
                     "blocks": ListOf(FIELD_ELEMENT, 1, MAX_BLOCKS),
-                    "signature": Object(
-                        {"r8": Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT}), "s": FIELD_ELEMENT}
-                    ),
+                    "signature": Object({"r8": Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT}), "s": FIELD_ELEMENT}),
                 }
             )
         ),
-        "base": Nullable(Object({"fee": UINT, "salt": FIELD_ELEMENT})),
+        "base": Nullable(Object({"salt": FIELD_ELEMENT})),
         "credit_salt": Nullable(FIELD_ELEMENT),
         "proof": Nullable(
             Object(
@@ -137,7 +126,9 @@ OPENING = Object(
             Object(
                 {
                     "state": OneOf(("observed", "excluded", "no_data")),
-                    "cells": ListOf(Object({"objective": Text(OBJECTIVE_ID, max_length=40), **_COUNTS.required}), 0, 16),
+                    "cells": ListOf(
+                        Object({"objective": Text(OBJECTIVE_ID, max_length=40), **_COUNTS.required}), 0, 16
+                    ),
                 }
             ),
             1,
@@ -154,7 +145,7 @@ TRUST = Object(
         "log": Object({"origin": NAME, "vkey": _VKEY}),
         "issuer_ed25519_public_key": ED25519_PUBLIC_KEY,
         "customer_ed25519_public_key": ED25519_PUBLIC_KEY,
-        "circuit_ids": ListOf(HASH, 1, 100),
+        "circuits": ListOf(Object({"circuit_id": HASH, "dev_unsafe": Flag()}), 1, 100),
         "chain_id": UINT,
         "registry": EVM_ADDRESS,
     },

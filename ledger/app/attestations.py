@@ -1,0 +1,109 @@
+"""Proving a statement: load what it was settled from, prove outside any transaction, record what was proved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.app.agreements import RegisteredAgreement, load_agreement
+from ledger.app.evidence import Attestation, Attestor, Salts, StatementContext
+from ledger.app.outbox import Stage
+from ledger.app.ports import Database, Transaction
+from ledger.app.statements import load_salts
+from ledger.app.windows import load_windows
+from ledger.domain.calendar import Period
+from ledger.domain.canonical import canonical_bytes
+from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain.instant import Clock
+from ledger.domain.naming import attestation_stream
+from ledger.domain.window import Window, period_named
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """What a proof is made from, read in one transaction."""
+
+    statement: Mapping[str, Any]
+    registered: RegisteredAgreement
+    period: Period
+    windows: tuple[Window, ...]
+    salts: Salts
+
+
+def prove_statement(
+    database: Database, event_id: str, *, attestor: Attestor, chain_id: int, registry: str, clock: Clock
+) -> None:
+    """Prove the statement of an event for a chain and registry, and queue its anchoring.
+
+    Safe to run twice: the context of a statement is recorded once, and a second proof of the same signals changes
+    nothing. Raises ``Refused`` where no honest proof exists.
+    """
+    with database.read() as tx:
+        material = _load(tx, event_id, attestor)
+        if proved(tx, material.statement["statement_id"]) is not None:
+            return
+    statement = material.statement
+    context = StatementContext(
+        chain_id, registry, statement["terms_version"], statement["statement_version"], previous=0
+    )
+    attestation = attestor.attest(
+        material.registered.agreement, material.period, material.windows, material.salts, context
+    )
+    with database.begin() as tx:
+        _record(tx, statement, context, attestation, clock.now_ns())
+
+
+def proved(tx: Transaction, statement_id: str) -> StoredEvent | None:
+    """The ``attestation_recorded`` event of a statement, if there is one."""
+    return _find(tx, statement_id, "attestation_recorded")
+
+
+def anchored(tx: Transaction, statement_id: str) -> StoredEvent | None:
+    """The ``anchor_recorded`` event of a statement, if there is one."""
+    return _find(tx, statement_id, "anchor_recorded")
+
+
+def _find(tx: Transaction, statement_id: str, event_type: str) -> StoredEvent | None:
+    return next((e for e in tx.events.stream(attestation_stream(statement_id)) if e.type == event_type), None)
+
+
+def _load(tx: Transaction, event_id: str, attestor: Attestor) -> _Material:
+    statement = tx.events.by_id(event_id).payload
+    registered = load_agreement(tx, statement["sla_id"], attestor)
+    period = period_named(registered.agreement, statement["period"])
+    windows = load_windows(tx, registered, period).windows
+    salts = load_salts(tx.secrets, int(statement["seal_key"]), attestor.block_count(len(windows)))
+    return _Material(statement, registered, period, windows, salts)
+
+
+def _record(
+    tx: Transaction,
+    statement: Mapping[str, Any],
+    context: StatementContext,
+    attestation: Attestation,
+    now_ns: int,
+) -> None:
+    statement_id = statement["statement_id"]
+    if proved(tx, statement_id) is not None:
+        return
+    payload = {
+        "statement_id": statement_id,
+        "sla_id": statement["sla_id"],
+        "circuit": attestation.circuit,
+        "circuit_id": attestation.circuit_id.hex(),
+        "chain_id": str(context.chain_id),
+        "registry": context.registry,
+        "previous_ctx": str(context.previous),
+        "signals": [str(signal) for signal in attestation.signals],
+        "proof_hash": "0x" + attestation.proof_hash.hex(),
+        "proof": attestation.proof.hex(),
+        "verification_key": tx.batches.put(canonical_bytes(attestation.verification_key)),
+        "dev_key": attestation.dev_unsafe,
+    }
+    (receipt,) = tx.events.append(
+        attestation_stream(statement_id),
+        [NewEvent("attestation_recorded", payload, occurred_at_ns=now_ns)],
+        expected_version=0,
+    )
+    tx.outbox.add(receipt.event_id, Stage.ANCHOR)

@@ -1,0 +1,150 @@
+"""The bundle of a statement: all evidence in one signed file that needs neither database nor service to verify."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ledger.app.attestations import anchored, proved
+from ledger.app.ports import Transaction
+from ledger.domain.canonical import canonical_bytes
+from ledger.domain.events import StoredEvent
+from ledger.domain.naming import seal_stream
+from ledger.errors import NotFound
+
+BUNDLE_FORMAT = "sla-ledger/bundle/v1"
+OPENING_FORMAT = "sla-ledger/opening/v1"
+SIGNING_PREFIX = b"sla-ledger/bundle/v1\n"
+
+Sign = Callable[[bytes], bytes]
+"""Ed25519 by the issuer."""
+
+
+def signing_message(bundle: Mapping[str, Any]) -> bytes:
+    """The bytes the issuer signs: everything in the bundle but the signature itself."""
+    return SIGNING_PREFIX + canonical_bytes({key: bundle[key] for key in bundle if key != "issuer_signature"})
+
+
+def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -> bytes:
+    """The canonical bytes of a statement's bundle, under the newest checkpoint.
+
+    ``vkey`` is the log's verifier key. Raises ``NotFound`` for an unknown statement, or where no checkpoint that
+    covers it has been signed yet.
+    """
+    statement = tx.events.at(tx.views.statement(statement_id)["seq"])
+    checkpoint, size = _checkpoint(tx, statement)
+    issued = statement.payload
+    agreement = tx.views.agreement(issued["sla_id"])
+    proof_event, anchor_event = proved(tx, statement_id), anchored(tx, statement_id)
+    seal_key = issued["seal_key"]
+    bundle: dict[str, Any] = {
+        "format": BUNDLE_FORMAT,
+        "agreement": agreement["document"],
+        "statement": _evidence(tx, statement, size),
+        "seals": [] if seal_key is None else [_evidence(tx, e, size) for e in tx.events.stream(seal_stream(seal_key))],
+        "log": {"vkey": vkey, "checkpoint": checkpoint},
+        "telemetry": None if seal_key is None else _telemetry(tx, issued),
+        "context": None,
+        "base": None,
+        "credit_salt": None,
+        "proof": None,
+        "anchor": None if anchor_event is None else _anchor(tx, anchor_event),
+    }
+    if proof_event is not None:
+        bundle |= _proof(tx, issued, proof_event.payload, agreement["document"])
+    bundle["issuer_signature"] = sign(signing_message(bundle)).hex()
+    return canonical_bytes(bundle)
+
+
+def build_opening(tx: Transaction, statement_id: str, blocks: int) -> bytes:
+    """Counts of every window and salts of every block: what lets its holder recompute the telemetry root."""
+    issued = tx.views.statement(statement_id)
+    windows = tx.views.windows(issued["sla_id"], issued["period"])
+    names = (f"salt/{issued['seal_key']}/{index}" for index in range(blocks))
+    return canonical_bytes(
+        {
+            "format": OPENING_FORMAT,
+            "statement_id": statement_id,
+            "windows": [
+                {
+                    "state": window["state"],
+                    "cells": [{"objective": name, **cell} for name, cell in window["cells"].items()],
+                }
+                for window in windows
+            ],
+            "salts": [str(int.from_bytes(tx.secrets.get(name), "big")) for name in names],
+        }
+    )
+
+
+def _checkpoint(tx: Transaction, statement: StoredEvent) -> tuple[str, int]:
+    size = tx.log.checkpoint_size()
+    note = None if size is None else tx.log.checkpoint(size)
+    if size is None or note is None or size <= statement.seq:
+        raise NotFound(
+            f"no signed checkpoint covers the statement yet (it is event {statement.seq}); sign the log first",
+            seq=statement.seq,
+        )
+    return note, size
+
+
+def _evidence(tx: Transaction, event: StoredEvent, size: int) -> dict[str, Any]:
+    return {
+        "seq": event.seq,
+        "header": event.header,
+        "payload": dict(event.payload),
+        "salt": event.salt.hex(),
+        "inclusion": [node.hex() for node in tx.log.inclusion_proof(event.seq, size)],
+    }
+
+
+def _telemetry(tx: Transaction, issued: Mapping[str, Any]) -> dict[str, Any]:
+    (signed,) = tx.events.stream(f"telemetry/{issued['seal_key']}")
+    blocks = [event.payload["block_hash"] for event in tx.events.stream(seal_stream(issued["seal_key"]))]
+    return {
+        "root": issued["telemetry_root"],
+        "windows": issued["windows"],
+        "blocks": blocks,
+        "signature": {"r8": signed.payload["r8"], "s": signed.payload["s"]},
+    }
+
+
+def _proof(
+    tx: Transaction, issued: Mapping[str, Any], proof: Mapping[str, Any], document: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The members that come with a proof."""
+    salt = f"salt/{issued['seal_key']}"
+    base_salt, credit_salt = (int.from_bytes(tx.secrets.get(f"{salt}/{name}"), "big") for name in ("base", "credit"))
+    committed = document["compensation"]["credit_visibility"] == "committed"
+    return {
+        "context": {
+            "chain_id": proof["chain_id"],
+            "registry": proof["registry"],
+            "prev_ctx": proof["previous_ctx"],
+        },
+        "base": {"salt": str(base_salt)},
+        "credit_salt": str(credit_salt) if committed else None,
+        "proof": {
+            "circuit": proof["circuit"],
+            "signals": proof["signals"],
+            "proof": proof["proof"],
+            "verification_key": json.loads(tx.batches.get(proof["verification_key"])),
+            "manifest": {
+                "circuit": proof["circuit"],
+                "circuit_id": proof["circuit_id"],
+                "dev_unsafe": proof["dev_key"],
+            },
+        },
+    }
+
+
+def _anchor(tx: Transaction, event: StoredEvent) -> dict[str, Any]:
+    placed = event.payload
+    (stored,) = (t for t in tx.chain.all() if t.tx_hash == placed["tx_hash"])
+    return {
+        "raw_transaction": stored.raw.hex(),
+        "tx_hash": placed["tx_hash"],
+        "block_number": placed["block_number"],
+        "block_hash": placed["block_hash"],
+    }

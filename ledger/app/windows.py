@@ -1,0 +1,106 @@
+"""Judging windows: all recorded facts of a period, by the terms in force, as ``window_evaluated`` events.
+
+Facts are never rewritten. Judging again gives the same windows for the same facts; where new facts or terms change
+them, new events follow the old ones in the same stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.app.agreements import RegisteredAgreement
+from ledger.app.observations import ReadRows
+from ledger.app.ports import Transaction
+from ledger.domain.calendar import Period
+from ledger.domain.evaluation import Evaluator
+from ledger.domain.events import NewEvent
+from ledger.domain.interval import Interval
+from ledger.domain.naming import observations_stream, windows_stream
+from ledger.domain.window import Cell, Window, WindowState
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPeriod:
+    """The windows of a period and the digests of the batches they were judged from."""
+
+    windows: tuple[Window, ...]
+    inputs: tuple[str, ...]
+
+
+def evaluate_windows(
+    tx: Transaction, registered: RegisteredAgreement, period: Period, *, read_rows: ReadRows, now_ns: int
+) -> JudgedPeriod:
+    """Judge every window of a period and append the judgements that are new."""
+    agreement = registered.agreement
+    evaluator, inputs, spans = _load(tx, registered, period, read_rows)
+    windows = evaluator.windows() if spans else _unobserved(registered, period)
+    events = [
+        NewEvent(
+            "window_evaluated",
+            {
+                "sla_id": registered.sla_id,
+                "doc_sha256": agreement.doc_sha256.hex(),
+                "period": str(period),
+                "index": index,
+                "start_ns": str(window.interval.start_ns),
+                "end_ns": str(window.interval.end_ns),
+                "state": str(window.state),
+                "cells": {
+                    objective.id: {"good": cell.good, "bad": cell.bad}
+                    for objective, cell in zip(agreement.objectives, window.cells, strict=True)
+                },
+                "excluded_requests": dict(evaluator.excluded_requests(index)),
+                "inputs": list(inputs),
+            },
+            occurred_at_ns=window.interval.end_ns,
+        )
+        for index, window in enumerate(windows)
+    ]
+    stream = windows_stream(registered.sla_id, period.first)
+    last = {event.payload["index"]: event.payload for event in tx.events.stream(stream)}
+    changed = [event for event in events if last.get(event.payload["index"]) != event.payload]
+    if changed:
+        tx.events.append(stream, changed, expected_version=None)
+    return JudgedPeriod(windows, inputs)
+
+
+def load_windows(tx: Transaction, registered: RegisteredAgreement, period: Period) -> JudgedPeriod:
+    """The newest judgements of a period as the ledger holds them."""
+    last: dict[int, Mapping[str, Any]] = {}
+    for event in tx.events.stream(windows_stream(registered.sla_id, period.first)):
+        last[event.payload["index"]] = event.payload
+    windows = tuple(_window(registered, last[index]) for index in sorted(last))
+    return JudgedPeriod(windows, tuple(last[0]["inputs"]) if last else ())
+
+
+def _load(
+    tx: Transaction, registered: RegisteredAgreement, period: Period, read_rows: ReadRows
+) -> tuple[Evaluator, tuple[str, ...], Sequence[Interval]]:
+    agreement, digests, spans = registered.agreement, [], []
+    for event in tx.events.stream(observations_stream(registered.sla_id, agreement.source)):
+        digests.append(event.payload["digest"])
+        declared = event.payload["declared_complete"]
+        if declared is not None:
+            spans.append(Interval(int(declared["from_ns"]), int(declared["to_ns"])))
+    evaluator = Evaluator(agreement, period, tenant=registered.sla_id, spans=spans)
+    inputs = tuple(sorted(set(digests)))
+    for digest in inputs:
+        evaluator.add_all(read_rows(tx.batches.get(digest)))
+    return evaluator, inputs, spans
+
+
+def _unobserved(registered: RegisteredAgreement, period: Period) -> tuple[Window, ...]:
+    """Without any declaration of completeness nothing is known, not even that nothing happened."""
+    cells = tuple(Cell(0, 0) for _ in registered.agreement.objectives)
+    return tuple(Window(interval, WindowState.NO_DATA, cells) for interval in registered.agreement.windows(period))
+
+
+def _window(registered: RegisteredAgreement, payload: Mapping[str, Any]) -> Window:
+    cells = (payload["cells"][objective.id] for objective in registered.agreement.objectives)
+    return Window(
+        Interval(int(payload["start_ns"]), int(payload["end_ns"])),
+        WindowState(payload["state"]),
+        tuple(Cell(cell["good"], cell["bad"]) for cell in cells),
+    )

@@ -1,0 +1,132 @@
+"""A bundle under examination: what it says, and what follows from its signed agreement.
+
+Nothing here trusts the bundle. Numbers that can be derived (period, slaId, termsHash, seal key, ctx) are derived, and
+the checks compare them with what the bundle says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from ledger.app.evidence import StatementContext
+from ledger.attest import statement as formats
+from ledger.attest import telemetry
+from ledger.attest.agreement_terms import attested_terms
+from ledger.attest.attestation_context import context_value, sla_id
+from ledger.attest.verification_key import VerificationKey, parse_verification_key
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.compensation import ObjectiveResult, ObjectiveState
+from ledger.domain.settlement import attestability
+from ledger.domain.window import coverage_ok, period_named
+from ledger.errors import EvidenceInvalid
+
+
+class BundleCheckFailed(EvidenceInvalid):
+    """A value of a bundle is not the one that follows from the rest."""
+
+    code = "bundle_check_failed"
+
+
+def require(holds: bool, message: str) -> None:
+    """Raise ``BundleCheckFailed`` unless a condition holds."""
+    if not holds:
+        raise BundleCheckFailed(message)
+
+
+class Case:
+    """Derived values of one bundle, each worked out when first asked for. Any of them may raise."""
+
+    def __init__(self, bundle: Mapping[str, Any]) -> None:
+        self.bundle = bundle
+        self.issued: Mapping[str, Any] = bundle["statement"]["payload"]
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        return Agreement.from_document(self.bundle["agreement"])
+
+    @cached_property
+    def sla_id(self) -> bytes:
+        return sla_id(self.agreement)
+
+    @cached_property
+    def period(self) -> Period:
+        return period_named(self.agreement, self.issued["period"])
+
+    @cached_property
+    def window_count(self) -> int:
+        return len(self.agreement.windows(self.period))
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the agreement's statements carry no proof; empty where they must carry one."""
+        return attestability(self.agreement)
+
+    @cached_property
+    def withheld(self) -> bool:
+        issued = self.issued
+        return not coverage_ok(
+            issued["observed"], issued["windows"], issued["excluded"], self.agreement.coverage_floor_bps
+        )
+
+    @cached_property
+    def seal_key(self) -> int:
+        return telemetry.seal_key(
+            self.sla_id,
+            self.agreement.doc_sha256,
+            self.period.interval.start_ns,
+            self.period.interval.end_ns,
+            self.agreement.window_seconds,
+        )
+
+    @cached_property
+    def terms_hash(self) -> int:
+        return attested_terms(self.agreement).hash()
+
+    @cached_property
+    def ctx(self) -> int:
+        context = self.bundle["context"]
+        require(context is not None, "the bundle names no chain and registry")
+        return context_value(
+            self.agreement,
+            self.period,
+            StatementContext(
+                int(context["chain_id"]),
+                context["registry"],
+                self.issued["terms_version"],
+                self.issued["statement_version"],
+                int(context["prev_ctx"]),
+            ),
+        )
+
+    @cached_property
+    def proof(self) -> Mapping[str, Any]:
+        proof = self.bundle["proof"]
+        require(proof is not None, "the bundle has no proof")
+        return dict(proof)
+
+    @cached_property
+    def signals(self) -> formats.Signals:
+        return formats.Signals(*(int(signal) for signal in self.proof["signals"]))
+
+    @cached_property
+    def verification_key(self) -> VerificationKey:
+        return parse_verification_key(self.proof["verification_key"])
+
+    @cached_property
+    def results(self) -> tuple[ObjectiveResult, ...]:
+        """The objectives as the statement gives them, in the agreement's order."""
+        listed = self.issued["objectives"]
+        objectives = self.agreement.objectives
+        require(
+            [item["id"] for item in listed] == [objective.id for objective in objectives],
+            "the statement's objectives are not the agreement's, in its order",
+        )
+        for item, objective in zip(listed, objectives, strict=True):
+            require(item["target"] == objective.target, f"the target of {objective.id} is not the agreement's")
+        return tuple(
+            ObjectiveResult(objective, item["good"], item["valid"], ObjectiveState(item["state"]))
+            for item, objective in zip(listed, objectives, strict=True)
+        )

@@ -1,0 +1,245 @@
+"""What a verifier checks of a bundle, one function for each check (docs/attestation-format.md, section 12).
+
+A function returns what it established, for people, or raises; ``verification`` turns either into a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledger.app.agreements import require_signatures
+from ledger.app.bundles import signing_message
+from ledger.attest import babyjub, evm_tx, signing, telemetry
+from ledger.attest import statement as formats
+from ledger.attest.case import Case, require
+from ledger.attest.groth16 import check_proof
+from ledger.domain.canonical import canonical_bytes
+from ledger.domain.compensation import credit_trace, judge
+from ledger.domain.events import payload_commitment
+from ledger.domain.naming import seal_stream, statement_id, statement_stream
+from ledger.merkle.checkpoint import Checkpoint, open_checkpoint
+from ledger.merkle.hasher import leaf_hash
+from ledger.merkle.note import parse_vkey
+from ledger.merkle.verify import verify_inclusion
+
+TEST_CHAINS = frozenset({31337, 131277322940537})
+"""Chain ids on which a development key may be used: anvil's and the embedded chain's."""
+
+_STATES = {
+    "no_data": formats.State.NO_DATA,
+    "met": formats.State.MET,
+    "breached": formats.State.BREACHED,
+}
+
+
+def issuer_signature(case: Case) -> str:
+    key = bytes.fromhex(case.bundle["agreement"]["parties"]["issuer"]["ed25519_public_key"])
+    signature = bytes.fromhex(case.bundle["issuer_signature"])
+    require(signing.verify(key, signing_message(case.bundle), signature), "the issuer did not sign this file")
+    return "the issuer signed every byte of this file"
+
+
+def agreement(case: Case) -> str:
+    require_signatures(case.agreement, signing.verify)
+    issued = case.issued
+    require(issued["sla_id"] == "0x" + case.sla_id.hex(), "the statement is for another agreement (sla_id)")
+    require(issued["doc_sha256"] == case.agreement.doc_sha256.hex(), "the statement is for other terms (doc_sha256)")
+    return f"both parties signed it; slaId 0x{case.sla_id.hex()[:16]}..."
+
+
+def period(case: Case) -> str:
+    issued, span = case.issued, case.period.interval
+    require(issued["start_ns"] == str(span.start_ns), "start_ns is not the start of the period in its zone")
+    require(issued["end_ns"] == str(span.end_ns), "end_ns is not the end of the period in its zone")
+    require(issued["windows"] == case.window_count, f"the period has {case.window_count} windows")
+    counted = issued["observed"] + issued["excluded"]
+    require(counted <= case.window_count and issued["idle"] <= issued["observed"], "window counts do not add up")
+    return f"{case.period} in {case.period.zone}, {case.window_count} windows"
+
+
+def log(case: Case) -> str:
+    checkpoint = _checkpoint(case)
+    return f"checkpoint of {checkpoint.origin} at size {checkpoint.size} is signed"
+
+
+def inclusion(case: Case) -> str:
+    checkpoint, issued = _checkpoint(case), case.issued
+    version = issued["statement_version"]
+    name = statement_id("0x" + case.sla_id.hex(), case.period.first, version)
+    require(issued["statement_id"] == name, f"the statement should be called {name}")
+    stream = statement_stream("0x" + case.sla_id.hex(), case.period.first)
+    _require_logged(case.bundle["statement"], checkpoint, "statement_issued", stream, version - 1)
+    for index, seal in enumerate(case.bundle["seals"]):
+        _require_logged(seal, checkpoint, "block_sealed", seal_stream(case.seal_key), index)
+    return f"statement and {len(case.bundle['seals'])} seal(s) are in the log"
+
+
+def sealed_telemetry(case: Case) -> str:
+    sealed, issued = case.bundle["telemetry"], case.issued
+    if case.reasons:
+        require(sealed is None and not case.bundle["seals"], "terms without a circuit have nothing sealed")
+        require(issued["seal_key"] is None and issued["telemetry_root"] is None, "the statement names a seal")
+        return "nothing is sealed under these terms"
+    require(sealed is not None, "the telemetry root is missing")
+    blocks = tuple(int(block) for block in sealed["blocks"])
+    root = telemetry.telemetry_root(case.seal_key, case.window_count, blocks)
+    require(sealed["windows"] == case.window_count, "the root is for another number of windows")
+    require(sealed["root"] == str(root), "the blocks do not give this root")
+    require(issued["telemetry_root"] == str(root), "the statement names another root")
+    require(issued["seal_key"] == str(case.seal_key), "the statement names another seal key")
+    require(len(case.bundle["seals"]) == len(blocks), f"{len(blocks)} blocks need as many seals")
+    for index, seal in enumerate(case.bundle["seals"]):
+        payload = seal["payload"]
+        first = index * telemetry.BLOCK_WINDOWS
+        inside = max(0, min(telemetry.BLOCK_WINDOWS, case.window_count - first))
+        expected = ("0x" + case.sla_id.hex(), str(case.seal_key), index, str(blocks[index]), first, inside)
+        found = tuple(payload[key] for key in ("sla_id", "seal_key", "block", "block_hash", "first_window", "windows"))
+        require(found == expected, f"seal {index} does not seal block {index} of this period")
+    return f"{len(blocks)} sealed block(s) give the telemetry root"
+
+
+def collector_signature(case: Case) -> str:
+    sealed = case.bundle["telemetry"]
+    require(sealed is not None, "there is no telemetry to sign")
+    r8 = sealed["signature"]["r8"]
+    signature = babyjub.Signature((int(r8["x"]), int(r8["y"])), int(sealed["signature"]["s"]))
+    holds = babyjub.verify(case.agreement.collector_key, int(sealed["root"]), signature)
+    require(holds, "the collector did not sign this telemetry root")
+    return "the agreement's collector signed the telemetry root"
+
+
+def verdict(case: Case) -> str:
+    """States and credit follow from the statement's own totals, and a missing proof has its reason."""
+    issued = case.issued
+    require(issued["attestable"] == (not case.reasons), "attestable is not what the terms say")
+    require(
+        issued["unattested_reasons"] == list(case.reasons), "the reasons without a proof are not those of the terms"
+    )
+    require(issued["state"] == ("withheld" if case.withheld else "settled"), "the state does not follow from coverage")
+    proof_due = not case.reasons and not case.withheld
+    require((case.bundle["proof"] is not None) == proof_due, _PROOF_DUE[proof_due])
+    require(case.bundle["anchor"] is None or proof_due, "an anchor without a proof")
+    for result in case.results:
+        expected = "withheld" if case.withheld else judge(result.good, result.valid, result.objective.target_ppb)
+        require(result.good <= result.valid, f"{result.objective.id} has more good requests than valid ones")
+        require(result.state == expected, f"{result.objective.id} is {expected} by its counts, not {result.state}")
+    if case.withheld:
+        require(issued["credit"] is None and issued["trace"] == {}, "a withheld statement has no credit")
+        return (
+            f"withheld: {issued['observed']} of {issued['windows']} windows observed; no verdict, no credit, no proof"
+        )
+    if case.agreement.compensation.impact is None:
+        trace = credit_trace(case.agreement, case.results, ())
+        require(issued["trace"] == trace.as_document(), "the steps to the credit are not those of the terms")
+        expected_credit = {"currency": trace.currency, "minor_units": str(trace.credit)}
+        require(issued["credit"] == expected_credit, f"the credit by these totals is {trace.credit} minor units")
+    return "states and credit follow from the totals by the terms"
+
+
+_PROOF_DUE = {True: "this statement must have a proof", False: "this statement cannot have a proof"}
+
+
+def context(case: Case) -> str:
+    require(case.signals.ctx == case.ctx, "the proof is for another chain, registry, agreement, period or version")
+    return "the proof is for this chain, registry, agreement, period and version"
+
+
+def terms(case: Case) -> str:
+    require(case.signals.terms_hash == case.terms_hash, "the proof is for other terms (termsHash)")
+    return "the proof is under the signed terms"
+
+
+def telemetry_signal(case: Case) -> str:
+    require(str(case.signals.telemetry_root) == case.bundle["telemetry"]["root"], "the proof is from other telemetry")
+    return "the proof is from the sealed telemetry"
+
+
+def base(case: Case) -> str:
+    opened = case.bundle["base"]
+    require(opened is not None, "the salt of the base is missing")
+    fee = case.agreement.compensation.base
+    commit = formats.base_commit(case.seal_key, fee, int(opened["salt"]))
+    require(case.signals.base_commit == commit, "the proof is over another base than the agreement's")
+    return "the proof is over the agreement's base"
+
+
+def summary(case: Case) -> str:
+    shown, issued = formats.Summary.decode(case.signals.summary), case.issued
+    states = tuple(_STATES.get(str(result.state), formats.State.UNUSED) for result in case.results)
+    states += (formats.State.UNUSED,) * (len(shown.states) - len(states))
+    require(shown.states == states, "the proof shows other states than the statement")
+    for name in ("windows", "observed", "excluded", "idle"):
+        require(getattr(shown, name) == issued[name], f"the proof shows {getattr(shown, name)} {name} windows")
+    idle = f", {shown.idle} of them without any request" if shown.idle else ""
+    return f"{shown.observed} of {shown.windows} windows observed{idle}, {shown.excluded} excluded"
+
+
+def credit(case: Case) -> str:
+    issued = case.issued["credit"]
+    require(issued is not None, "the statement has no credit")
+    amount = int(issued["minor_units"])
+    committed = case.agreement.compensation.credit_visibility == "committed"
+    salt = case.bundle["credit_salt"]
+    require((salt is not None) == committed, "a credit salt belongs to a committed credit, and only there")
+    expected = formats.credit_commit(case.ctx, amount, int(salt)) if committed else amount
+    require(case.signals.credit == expected, "the proof shows another credit than the statement")
+    return f"the proof shows a credit of {amount} minor units of {issued['currency']}"
+
+
+def key(case: Case) -> str:
+    manifest, circuit_id = case.proof["manifest"], case.verification_key.circuit_id().hex()
+    require(manifest["circuit_id"] == circuit_id, "the manifest names another key (circuit_id)")
+    require(manifest["circuit"] == case.proof["circuit"], "the manifest names another circuit")
+    chain_id = int(case.bundle["context"]["chain_id"]) if case.bundle["context"] else 0
+    allowed = not manifest["dev_unsafe"] or chain_id in TEST_CHAINS
+    require(allowed, f"a development key is used on chain {chain_id}; it proves nothing there")
+    return f"{manifest['circuit']}, circuit id {circuit_id[:16]}..."
+
+
+def proof(case: Case) -> str:
+    check_proof(case.verification_key, case.signals.as_tuple(), bytes.fromhex(case.proof["proof"]))
+    return "the Groth16 proof holds for these six signals"
+
+
+def anchor(case: Case) -> str:
+    placed = case.bundle["anchor"]
+    require(placed is not None, "the statement is not anchored")
+    transaction = evm_tx.decode_transaction(bytes.fromhex(placed["raw_transaction"]))
+    require(placed["tx_hash"] == "0x" + transaction.tx_hash.hex(), "tx_hash is not the hash of the transaction")
+    parties = (case.agreement.issuer.evm_address, case.agreement.customer.evm_address)
+    chain_id, registry = int(case.bundle["context"]["chain_id"]), case.bundle["context"]["registry"]
+    require(case.issued["statement_version"] == 1, "restatements are not recorded by this version of the format")
+    recording = evm_tx.Recording(
+        sla_id=case.sla_id,
+        start_ns=case.period.interval.start_ns,
+        end_ns=case.period.interval.end_ns,
+        terms_version=case.issued["terms_version"],
+        statement_version=1,
+        prev_ctx=int(case.bundle["context"]["prev_ctx"]),
+        prev_signals_hash=bytes(32),
+        circuit_id=case.verification_key.circuit_id(),
+        signals=case.signals.as_tuple(),
+        proof=bytes.fromhex(case.proof["proof"]),
+    )
+    evm_tx.require_records(transaction, recording, chain_id=chain_id, registry=registry, parties=parties)
+    return f"a party's transaction {placed['tx_hash'][:18]}... records exactly this at the registry"
+
+
+def _checkpoint(case: Case) -> Checkpoint:
+    vkey = parse_vkey(case.bundle["log"]["vkey"])
+    raw = case.bundle["log"]["checkpoint"].encode()
+    return open_checkpoint(raw, vkey.name, [vkey], signing.verify).checkpoint
+
+
+def _require_logged(
+    event: Mapping[str, Any], checkpoint: Checkpoint, event_type: str, stream: str, version: int
+) -> None:
+    header, seq = event["header"], event["seq"]
+    require(header["type"] == event_type and header["schema"] == 1, f"event {seq} is not a {event_type} of schema 1")
+    require(header["stream"] == stream, f"event {seq} is in the stream {header['stream']}, not {stream}")
+    require(header["version"] == version, f"event {seq} is version {header['version']} of its stream, not {version}")
+    commitment = payload_commitment(event["payload"], bytes.fromhex(event["salt"])).hex()
+    require(header["payload_commitment"] == commitment, f"the payload of event {seq} is not the one in the log")
+    path = [bytes.fromhex(node) for node in event["inclusion"]]
+    verify_inclusion(seq, checkpoint.size, leaf_hash(canonical_bytes(header)), path, checkpoint.root)

@@ -1,0 +1,43 @@
+"""Checking an opening: counts and salts from which everything down to the last unit is worked out again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledger.attest import telemetry
+from ledger.attest.attestation_context import window_counts
+from ledger.attest.case import Case, require
+from ledger.domain.settlement import settle
+from ledger.domain.window import Cell, Window, WindowState
+
+
+def opening(case: Case, document: Mapping[str, Any]) -> str:
+    """The opened counts give the sealed root, the totals, the states and the credit of the statement."""
+    issued = case.issued
+    require(document["statement_id"] == issued["statement_id"], "the opening is of another statement")
+    windows = _windows(case, document)
+    salts = [int(salt) for salt in document["salts"]]
+    blocks = telemetry.block_hashes(case.seal_key, window_counts(windows), salts)
+    root = telemetry.telemetry_root(case.seal_key, len(windows), blocks)
+    require(str(root) == issued["telemetry_root"], "the opened counts do not give the sealed telemetry root")
+    settlement = settle(case.agreement, case.period, windows)
+    require(settlement.objectives == case.results, "the opened counts give other totals or states")
+    trace = {} if settlement.trace is None else settlement.trace.as_document()
+    require(trace == issued["trace"], "the opened counts give another credit")
+    coverage = settlement.coverage
+    for name in ("windows", "observed", "excluded", "idle"):
+        require(getattr(coverage, name) == issued[name], f"the opened counts give another number of {name} windows")
+    return f"{len(windows)} opened windows give the sealed root, every total, state and the credit"
+
+
+def _windows(case: Case, document: Mapping[str, Any]) -> tuple[Window, ...]:
+    intervals = case.agreement.windows(case.period)
+    ids = [objective.id for objective in case.agreement.objectives]
+    require(len(document["windows"]) == len(intervals), f"the period has {len(intervals)} windows")
+    windows = []
+    for interval, opened in zip(intervals, document["windows"], strict=True):
+        require([cell["objective"] for cell in opened["cells"]] == ids, "a window's cells are not the objectives'")
+        cells = tuple(Cell(cell["good"], cell["bad"]) for cell in opened["cells"])
+        windows.append(Window(interval, WindowState(opened["state"]), cells))
+    return tuple(windows)

@@ -1,0 +1,196 @@
+"""Verifying a bundle offline: every check, every pin, and what neither can establish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Any
+
+from ledger.attest import checks
+from ledger.attest.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
+from ledger.attest.case import Case
+from ledger.attest.opening import opening as check_opening
+from ledger.domain.canonical import parse_canonical, parse_json
+from ledger.domain.schema import Object
+from ledger.errors import BadInput, DocumentInvalid, EvidenceInvalid
+
+
+class Outcome(StrEnum):
+    """What became of one line of the report."""
+
+    PASS = "PASS"  # noqa: S105  # a verdict, not a password
+    FAIL = "FAIL"
+    NOT_CHECKED = "NOT CHECKED"
+    ASSUMED = "ASSUMED"
+
+
+class Exit(IntEnum):
+    """How ``sla-ledger verify`` ends; 2 is bad input, from the error tree."""
+
+    HOLDS = 0
+    FAILED = 1
+    NOT_PINNED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the report: which check, its outcome, and a sentence for people."""
+
+    check: str
+    outcome: Outcome
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All lines in order, and what a bundle alone cannot establish."""
+
+    lines: tuple[Line, ...]
+    not_established: tuple[str, ...]
+    dev_key: bool
+
+    def exit_code(self, *, accept_dev: bool) -> Exit:
+        """0: all checks pass against pins; 1: one failed; 3: consistent, but unpinned or under a dev key."""
+        if any(line.outcome is Outcome.FAIL for line in self.lines):
+            return Exit.FAILED
+        assumed = {line.check for line in self.lines if line.outcome is Outcome.ASSUMED}
+        return Exit.NOT_PINNED if assumed - ({DEV_KEY} if accept_dev else set()) else Exit.HOLDS
+
+
+DEV_KEY = "dev key"
+
+_ALWAYS: tuple[tuple[str, Callable[[Case], str]], ...] = (
+    ("issuer signature", checks.issuer_signature),
+    ("agreement", checks.agreement),
+    ("period", checks.period),
+    ("log checkpoint", checks.log),
+    ("log inclusion", checks.inclusion),
+    ("telemetry", checks.sealed_telemetry),
+    ("verdict", checks.verdict),
+)
+_SEALED: tuple[tuple[str, Callable[[Case], str]], ...] = (("collector signature", checks.collector_signature),)
+_PROVED: tuple[tuple[str, Callable[[Case], str]], ...] = (
+    ("context", checks.context),
+    ("terms", checks.terms),
+    ("telemetry signal", checks.telemetry_signal),
+    ("base", checks.base),
+    ("summary", checks.summary),
+    ("credit", checks.credit),
+    ("verification key", checks.key),
+    ("proof", checks.proof),
+    ("anchor", checks.anchor),
+)
+
+
+def read_bundle(data: bytes) -> Mapping[str, Any]:
+    """A bundle from its exact canonical bytes; raises ``DocumentInvalid`` or ``NotCanonical``."""
+    return _read(parse_canonical(data, max_bytes=MAX_BUNDLE_BYTES), BUNDLE, "bundle")
+
+
+def read_opening(data: bytes) -> Mapping[str, Any]:
+    """An opening; raises ``DocumentInvalid`` or ``NotCanonical``."""
+    return _read(parse_json(data, max_bytes=MAX_BUNDLE_BYTES), OPENING, "opening")
+
+
+def read_trust(data: bytes) -> Mapping[str, Any]:
+    """A trust file; raises ``DocumentInvalid`` or ``NotCanonical``."""
+    return _read(parse_json(data, max_bytes=MAX_TRUST_BYTES), TRUST, "trust file")
+
+
+def verify_bundle(
+    bundle: Mapping[str, Any], trust: Mapping[str, Any] | None = None, opening: Mapping[str, Any] | None = None
+) -> Report:
+    """Check a bundle that ``read_bundle`` gave, against pins and an opening where they are given. Never raises."""
+    case = Case(bundle)
+    lines = [_line(case, name, check) for name, check in _ALWAYS]
+    if bundle["telemetry"] is not None:
+        lines += [_line(case, name, check) for name, check in _SEALED]
+    if bundle["proof"] is not None:
+        lines += [_line(case, name, check) for name, check in _PROVED]
+        dev = bundle["proof"]["manifest"]["dev_unsafe"]
+        if dev:
+            lines.append(Line(DEV_KEY, Outcome.ASSUMED, "the key was made on one machine: the issuer can forge this"))
+    else:
+        dev = False
+        lines.append(Line("proof", Outcome.NOT_CHECKED, "the statement is unproved: " + _why_unproved(bundle)))
+    if opening is not None:
+        lines.append(_line(case, "opening", lambda case: check_opening(case, opening)))
+    else:
+        lines.append(Line("opening", Outcome.NOT_CHECKED, "no counts were given; the totals stand as stated"))
+    lines += _pins(bundle, trust)
+    return Report(tuple(lines), _not_established(bundle, dev), dev)
+
+
+def _read(value: Any, shape: Object, what: str) -> Mapping[str, Any]:
+    try:
+        shape.check(value, "")
+    except DocumentInvalid as error:
+        raise DocumentInvalid(f"the {what} is not of its format: {error.message}", **error.data) from error
+    return dict(value)
+
+
+def _line(case: Case, name: str, check: Callable[[Case], str]) -> Line:
+    try:
+        return Line(name, Outcome.PASS, check(case))
+    except (EvidenceInvalid, BadInput) as error:
+        return Line(name, Outcome.FAIL, error.message)
+
+
+def _why_unproved(bundle: Mapping[str, Any]) -> str:
+    issued = bundle["statement"]["payload"]
+    if issued["state"] == "withheld":
+        return f"withheld, {issued['observed']} of {issued['windows']} windows were observed"
+    return "; ".join(issued["unattested_reasons"]) or "no reason is given"
+
+
+def _pins(bundle: Mapping[str, Any], trust: Mapping[str, Any] | None) -> Iterator[Line]:
+    """One line for each value that only a pin can give meaning."""
+    parties, proof, context = bundle["agreement"]["parties"], bundle["proof"], bundle["context"]
+    found: dict[str, Any] = {
+        "log": bundle["log"]["vkey"],
+        "issuer": parties["issuer"]["ed25519_public_key"],
+        "customer": parties["customer"]["ed25519_public_key"],
+    }
+    if proof is not None and context is not None:
+        manifest = proof["manifest"]
+        found |= {
+            "circuit": {"circuit_id": manifest["circuit_id"], "dev_unsafe": manifest["dev_unsafe"]},
+            "chain": context["chain_id"],
+            "registry": context["registry"],
+        }
+    for name, value in found.items():
+        if trust is None:
+            yield Line(f"pin: {name}", Outcome.ASSUMED, "nothing is pinned; anyone could have made this")
+            continue
+        pinned = _pinned(trust)[name]
+        held = value in pinned
+        detail = "as pinned" if held else f"{_shown(value)} is not pinned; the trust file has {_shown(pinned[0])}"
+        yield Line(f"pin: {name}", Outcome.PASS if held else Outcome.FAIL, detail)
+
+
+def _pinned(trust: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {
+        "log": [trust["log"]["vkey"]],
+        "issuer": [trust["issuer_ed25519_public_key"]],
+        "customer": [trust["customer_ed25519_public_key"]],
+        "circuit": [dict(circuit) for circuit in trust["circuits"]],
+        "chain": [trust["chain_id"]],
+        "registry": [trust["registry"]],
+    }
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{value['circuit_id'][:16]}... (dev_unsafe {str(value['dev_unsafe']).lower()})"
+    text = str(value)
+    return text if len(text) <= 48 else text[:45] + "..."
+
+
+def _not_established(bundle: Mapping[str, Any], dev: bool) -> tuple[str, ...]:
+    found = ["that the collector told the truth", "whether a later statement supersedes this one"]
+    if bundle["anchor"] is not None:
+        found.insert(0, "whether the anchoring transaction succeeded and is final (no chain was asked)")
+    if bundle["proof"] is not None:
+        found.append("that the proving key's ceremony was honest" + (" (it is a development key)" if dev else ""))
+    return tuple(found)
