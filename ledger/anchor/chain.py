@@ -234,6 +234,10 @@ class AnchorChain:
         )
         return tuple(_recorded(event) for event in logs if self._emitted(event))
 
+    def latest_block(self) -> int:
+        """Number of the newest block."""
+        return self._w3.eth.block_number
+
     def sla_state(self, sla_id: bytes) -> SlaState:
         """Parties and progress of an agreement. Raises NotFound if it is not registered."""
         issuer, next_start, version, customer, first_start = self._read("slaOf", sla_id)

@@ -69,7 +69,8 @@ def _replay_one(chain: EmbeddedChain, store: TransactionStore, transaction: Stor
 
 
 def _difference(transaction: StoredTransaction, receipt: TxReceipt, pinned_s: int) -> str | None:
-    if bytes(receipt["blockHash"]) == transaction.block_hash:
+    place = (receipt["blockNumber"], bytes(receipt["blockHash"]))
+    if place == (transaction.block_number, transaction.block_hash):
         return None
     outcome = "executed" if receipt["status"] == 1 else "reverted"
     if receipt["blockNumber"] != transaction.block_number:
