@@ -8,6 +8,7 @@ block hashes again. Proofs and addresses made for it are worth nothing on any ot
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,6 +18,7 @@ from eth_tester.backends.pyevm import PyEVMBackend
 from eth_typing import Hash32
 from eth_utils import to_canonical_address, to_checksum_address
 from web3 import EthereumTesterProvider, Web3
+from web3.types import RPCEndpoint, RPCResponse
 
 _ZERO_ADDRESS: Final = bytes(20)
 
@@ -53,6 +55,18 @@ class _Backend(PyEVMBackend):  # type: ignore[misc]  # eth-tester has no types
         return pinned
 
 
+class _Provider(EthereumTesterProvider):
+    """One request at a time: py-evm executes a call by changing the state and taking the change back."""
+
+    def __init__(self, backend: _Backend) -> None:
+        super().__init__(EthereumTester(backend))
+        self._one_at_a_time = threading.RLock()
+
+    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+        with self._one_at_a_time:
+            return super().make_request(method, params)
+
+
 class EmbeddedChain:
     """A fresh chain from a genesis. ``w3`` is an ordinary web3 object on it."""
 
@@ -66,7 +80,7 @@ class EmbeddedChain:
         )
         self.genesis = genesis
         self._backend = _Backend(genesis_parameters=parameters, genesis_state=state)
-        self.w3 = Web3(EthereumTesterProvider(EthereumTester(self._backend)))
+        self.w3 = Web3(_Provider(self._backend))
         # eth-tester charges calls for gas too, so reads are made in the name of someone who has some.
         self.w3.eth.default_account = to_checksum_address(max(state, key=lambda a: state[a]["balance"]))
         # The pending block would otherwise carry the clock's time from the start.

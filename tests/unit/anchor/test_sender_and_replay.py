@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -157,6 +158,15 @@ def test_a_transaction_lost_in_a_crash_is_included_by_replay(
     store = MemoryTransactionStore([*stored[:-1], replace(last, block_number=None, block_hash=None)])
     assert replay(EmbeddedChain(GENESIS), store).failures == ()
     assert list(store.transactions(EMBEDDED_CHAIN_ID)) == stored
+
+
+def test_reads_from_many_threads_do_not_disturb_each_other(
+    lived: tuple[Site, AnchorChain, list[bytes]],
+) -> None:
+    _, anchor, slas = lived
+    expected = [anchor.sla_state(sla) for sla in slas] * 8
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        assert list(pool.map(anchor.sla_state, slas * 8)) == expected
 
 
 # --- sending -----------------------------------------------------------------------------------
