@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from ledger.app.ports import EventStore, Randomness
+from ledger.app.ports import EventStore, Randomness, Transaction
 from ledger.domain.events import StoredEvent
 from ledger.domain.instant import Clock
 from ledger.errors import StorageUnavailable
@@ -76,12 +76,12 @@ class SqliteDatabase:
         self._migrate()
 
     @contextmanager
-    def begin(self) -> Iterator[SqlTransaction]:
+    def begin(self) -> Iterator[Transaction]:
         with self._write() as connection:
             yield self._transaction(connection)
 
     @contextmanager
-    def read(self) -> Iterator[SqlTransaction]:
+    def read(self) -> Iterator[Transaction]:
         with translated_errors(self._path, writable=False), self._reader.begin() as connection:
             yield self._transaction(connection)
 
@@ -89,6 +89,11 @@ class SqliteDatabase:
         """Make every view, of every tenant, anew from the events; the number of events read."""
         with self._write() as connection:
             return rebuild(_all_events(self._transaction(connection).events), SqlViewWriter(connection))
+
+    def revision(self) -> str | None:
+        """The migration this database is at."""
+        with translated_errors(self._path, writable=False), self._reader.connect() as connection:
+            return current_revision(connection)
 
     def close(self) -> None:
         """Close every connection. The database can be used again; it opens new ones."""

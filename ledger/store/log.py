@@ -67,6 +67,10 @@ class StoredLog:
         found = self._rows.checkpoint(size)
         return None if found is None else found.note
 
+    def checkpoint_size(self) -> int | None:
+        newest = self._rows.checkpoint(None)
+        return None if newest is None else newest.size
+
     def save_checkpoint(self, size: int, root: bytes, note: str) -> None:
         """Keep a signed note. Saving the same one again is a no-op.
 

@@ -1,0 +1,381 @@
+"""The whole storage in one process's memory, for tests of what stands on it.
+
+Transactions are real: a writer works on a copy of the state that replaces the committed one at the end, so that
+readers see one state throughout and a failed writer leaves nothing behind. The rules of the ports live in the
+modules shared with SQL; here are only the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ledger.app.ports import Randomness, Receipt, StoredTransaction, Transaction
+from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain.instant import Clock
+from ledger.errors import ReadOnlyTransaction
+from ledger.merkle.tile import TileId
+from ledger.merkle.tree import grow
+from ledger.store.appending import (
+    AppendRequest,
+    checked_payloads,
+    draft,
+    first_version,
+    no_event,
+    no_event_at,
+    request_digest,
+    require_same_request,
+)
+from ledger.store.batches import no_batch
+from ledger.store.chain import no_transaction, require_free
+from ledger.store.log import SignedCheckpoint, StoredLog
+from ledger.store.outbox import MAX_ERROR_CHARS, no_stage
+from ledger.store.projections import RowChange, apply, rebuild
+from ledger.store.queries import StoredViews, ViewRow
+from ledger.store.secrets import no_secret, other_secret
+
+
+@dataclass(slots=True)
+class _Job:
+    state: str = "pending"
+    attempts: int = 0
+    due_at_ns: int = 0
+    error: str = ""
+
+
+@dataclass(slots=True)
+class _State:
+    """Everything stored. Values are immutable or replaced whole, so that a copy of the containers is a copy."""
+
+    log: list[StoredEvent] = field(default_factory=list)
+    streams: dict[tuple[str, str], tuple[StoredEvent, ...]] = field(default_factory=dict)
+    requests: dict[tuple[str, str], AppendRequest] = field(default_factory=dict)
+    tiles: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    checkpoints: dict[int, SignedCheckpoint] = field(default_factory=dict)
+    batches: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    identities: dict[tuple[str, str, str, bytes], frozenset[bytes]] = field(default_factory=dict)
+    jobs: dict[tuple[str, str], _Job] = field(default_factory=dict)
+    chain: dict[str, StoredTransaction] = field(default_factory=dict)
+    secrets: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    views: dict[tuple[str, ...], RowChange] = field(default_factory=dict)
+
+    def copy(self) -> _State:
+        return _State(
+            log=list(self.log),
+            streams=dict(self.streams),
+            requests=dict(self.requests),
+            tiles=dict(self.tiles),
+            checkpoints=dict(self.checkpoints),
+            batches=dict(self.batches),
+            identities=dict(self.identities),
+            jobs={key: replace(job) for key, job in self.jobs.items()},
+            chain=dict(self.chain),
+            secrets=dict(self.secrets),
+            views=dict(self.views),
+        )
+
+
+class MemoryDatabase:
+    """``ledger.app.ports.Database`` in memory; see the module."""
+
+    def __init__(self, clock: Clock, randomness: Randomness, tenant: str = "default") -> None:
+        self._clock = clock
+        self._randomness = randomness
+        self._tenant = tenant
+        self._state = _State()
+        self._one_writer = threading.Lock()
+
+    @contextmanager
+    def begin(self) -> Iterator[Transaction]:
+        with self._one_writer:
+            state = self._state.copy()
+            yield self._transaction(state, writable=True)
+            self._state = state
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        yield self._transaction(self._state, writable=False)
+
+    def rebuild_views(self) -> int:
+        """Make every view anew from the events; the number of events read."""
+        with self._one_writer:
+            state = self._state.copy()
+            count = rebuild(iter(state.log), _ViewRows(_Handle(state, writable=True), self._tenant))
+            self._state = state
+        return count
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _transaction(self, state: _State, *, writable: bool) -> MemoryTransaction:
+        handle, tenant = _Handle(state, writable=writable), self._tenant
+        views = _ViewRows(handle, tenant)
+        return MemoryTransaction(
+            events=_Events(handle, tenant, self._clock, self._randomness, views),
+            log=StoredLog(_LogRows(handle)),
+            batches=_Batches(handle, tenant),
+            identities=_Identities(handle, tenant),
+            outbox=_Outbox(handle),
+            chain=_Chain(handle),
+            secrets=_Secrets(handle, tenant),
+            views=StoredViews(views),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Handle:
+    """The state a transaction works on; ``changing`` is the way to it for everything that writes."""
+
+    state: _State
+    writable: bool
+
+    @property
+    def changing(self) -> _State:
+        if not self.writable:
+            raise ReadOnlyTransaction("this transaction only reads; begin one that writes")
+        return self.state
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    handle: _Handle
+    tenant: str
+    clock: Clock
+    randomness: Randomness
+    views: _ViewRows
+
+    def append(
+        self,
+        stream: str,
+        events: Sequence[NewEvent],
+        *,
+        expected_version: int | None,
+        idempotency_key: str | None = None,
+    ) -> tuple[Receipt, ...]:
+        payloads = checked_payloads(stream, events, idempotency_key)
+        state = self.handle.changing
+        digest = request_digest(stream, events, payloads)
+        if idempotency_key is not None and (known := state.requests.get((self.tenant, idempotency_key))) is not None:
+            require_same_request(known, digest)
+            first = state.streams[self.tenant, known.stream][known.first_version :]
+            return tuple(_receipt(event) for event in first[: known.events])
+        before = state.streams.get((self.tenant, stream), ())
+        version = first_version(stream, expected_version, len(before) - 1 if before else None)
+        drafts = draft(
+            events,
+            payloads,
+            tenant=self.tenant,
+            stream=stream,
+            version=version,
+            now_ns=self.clock.now_ns(),
+            randomness=self.randomness,
+        )
+        growth = grow(len(state.log), [each.leaf_hash() for each in drafts], _LogRows(self.handle).tiles)
+        state.tiles |= {(tile.level, tile.index): data for tile, data in growth.tiles.items()}
+        stored = tuple(each.stored(len(state.log) + at) for at, each in enumerate(drafts))
+        state.log += stored
+        state.streams[self.tenant, stream] = before + stored
+        if idempotency_key is not None:
+            request = AppendRequest(idempotency_key, digest, stream, version, len(events))
+            state.requests[self.tenant, idempotency_key] = request
+        self.views.write(change for event in stored for change in apply(event))
+        return tuple(_receipt(event) for event in stored)
+
+    def stream(self, stream: str) -> Iterator[StoredEvent]:
+        return iter(self.handle.state.streams.get((self.tenant, stream), ()))
+
+    def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
+        return self.handle.state.log[max(seq, 0) :][:limit]
+
+    def at(self, seq: int) -> StoredEvent:
+        if not 0 <= seq < len(self.handle.state.log):
+            raise no_event_at(seq)
+        return self.handle.state.log[seq]
+
+    def by_id(self, event_id: str) -> StoredEvent:
+        for event in self.handle.state.log:
+            if event.id == event_id:
+                return event
+        raise no_event(event_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _LogRows:
+    handle: _Handle
+
+    def size(self) -> int:
+        return len(self.handle.state.log)
+
+    def tiles(self, wanted: Sequence[TileId]) -> Mapping[TileId, bytes]:
+        tiles = self.handle.state.tiles
+        return {tile: tiles[tile.level, tile.index] for tile in wanted if (tile.level, tile.index) in tiles}
+
+    def checkpoint(self, size: int | None) -> SignedCheckpoint | None:
+        known = self.handle.state.checkpoints
+        return known.get(max(known, default=0) if size is None else size)
+
+    def add_checkpoint(self, checkpoint: SignedCheckpoint) -> None:
+        self.handle.changing.checkpoints[checkpoint.size] = checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    handle: _Handle
+    tenant: str
+
+    def put(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        self.handle.changing.batches[self.tenant, digest] = bytes(data)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        data = self.handle.state.batches.get((self.tenant, digest))
+        if data is None:
+            raise no_batch(digest)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class _Identities:
+    handle: _Handle
+    tenant: str
+
+    def known(self, sla_id: str, source: str, ids: Sequence[bytes]) -> Mapping[bytes, frozenset[bytes]]:
+        rows = self.handle.state.identities
+        found = ((each, rows.get((self.tenant, sla_id, source, each))) for each in ids)
+        return {each: bodies for each, bodies in found if bodies is not None}
+
+    def add(self, sla_id: str, source: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        rows = self.handle.changing.identities
+        for each, body in pairs:
+            key = (self.tenant, sla_id, source, each)
+            rows[key] = rows.get(key, frozenset()) | {body}
+
+
+@dataclass(frozen=True, slots=True)
+class _Outbox:
+    handle: _Handle
+
+    def add(self, event_id: str, stage: str) -> None:
+        state = self.handle.changing
+        if not any(event.id == event_id for event in state.log):
+            raise no_event(event_id)
+        state.jobs.setdefault((event_id, stage), _Job())
+
+    def lease(self, now_ns: int, lease_ns: int) -> tuple[str, str, int] | None:
+        for (event_id, stage), job in self.handle.changing.jobs.items():
+            if job.state == "pending" and job.due_at_ns <= now_ns:
+                job.attempts += 1
+                job.due_at_ns = now_ns + lease_ns
+                return event_id, stage, job.attempts
+        return None
+
+    def done(self, event_id: str, stage: str) -> None:
+        self._job(event_id, stage).state = "done"
+
+    def fail(self, event_id: str, stage: str, *, error: str, retry_at_ns: int | None) -> None:
+        job = self._job(event_id, stage)
+        if job.state == "done":
+            return
+        job.error = error[:MAX_ERROR_CHARS]
+        job.state = "parked" if retry_at_ns is None else "pending"
+        job.due_at_ns = job.due_at_ns if retry_at_ns is None else retry_at_ns
+
+    def parked(self) -> Sequence[tuple[str, str, int, str]]:
+        jobs = self.handle.state.jobs.items()
+        return [(event_id, stage, job.attempts, job.error) for (event_id, stage), job in jobs if job.state == "parked"]
+
+    def pending(self) -> int:
+        return sum(job.state == "pending" for job in self.handle.state.jobs.values())
+
+    def _job(self, event_id: str, stage: str) -> _Job:
+        job = self.handle.changing.jobs.get((event_id, stage))
+        if job is None:
+            raise no_stage(event_id, stage)
+        return job
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    handle: _Handle
+
+    def add(self, transaction: StoredTransaction) -> None:
+        rows = self.handle.changing.chain
+        place = (transaction.chain_id, transaction.sender, transaction.nonce)
+        known = [
+            other
+            for other in rows.values()
+            if other.ordinal == transaction.ordinal
+            or other.tx_hash == transaction.tx_hash
+            or (other.chain_id, other.sender, other.nonce) == place
+        ]
+        require_free(transaction, known)
+        rows.setdefault(transaction.tx_hash, transaction)
+
+    def included(self, tx_hash: str, *, block_number: int, block_hash: str) -> None:
+        rows = self.handle.changing.chain
+        if tx_hash not in rows:
+            raise no_transaction(tx_hash)
+        rows[tx_hash] = replace(rows[tx_hash], block_number=block_number, block_hash=block_hash)
+
+    def all(self) -> Sequence[StoredTransaction]:
+        return sorted(self.handle.state.chain.values(), key=lambda transaction: transaction.ordinal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Secrets:
+    handle: _Handle
+    tenant: str
+
+    def put(self, name: str, value: bytes) -> None:
+        if self.handle.changing.secrets.setdefault((self.tenant, name), value) != value:
+            raise other_secret(name)
+
+    def get(self, name: str) -> bytes:
+        value = self.handle.state.secrets.get((self.tenant, name))
+        if value is None:
+            raise no_secret(name)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class _ViewRows:
+    """View rows under (view, tenant, key): written by projections, read by queries."""
+
+    handle: _Handle
+    tenant: str
+
+    def clear(self) -> None:
+        self.handle.changing.views.clear()
+
+    def write(self, changes: Iterable[RowChange]) -> None:
+        rows = self.handle.changing.views
+        for change in changes:
+            rows[change.view, change.tenant, *(str(part) for part in change.key.values())] = change
+
+    def rows(self, view: str, **equal: Any) -> Sequence[ViewRow]:
+        found = (change for key, change in self.handle.state.views.items() if key[:2] == (view, self.tenant))
+        rows = (ViewRow({**change.key, **change.columns}, change.body, change.seq) for change in found)
+        return [row for row in rows if all(row.columns[name] == value for name, value in equal.items())]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTransaction:
+    """``ledger.app.ports.Transaction`` in memory."""
+
+    events: _Events
+    log: StoredLog
+    batches: _Batches
+    identities: _Identities
+    outbox: _Outbox
+    chain: _Chain
+    secrets: _Secrets
+    views: StoredViews
+
+
+def _receipt(event: StoredEvent) -> Receipt:
+    return Receipt(event.id, event.stream, event.version, event.seq)

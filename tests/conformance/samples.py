@@ -1,0 +1,182 @@
+"""Events and services the storage tests append: valid payloads of every type, a clock and seeded randomness."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from ledger.attest.signing import NoteKey, SigningKey
+from ledger.domain.events import NewEvent
+from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
+
+SLA_ID = "0x" + "5a" * 32
+OTHER_SLA_ID = "0x" + "6b" * 32
+PERIOD = "2023-12-19/P1D"
+START_NS = 1_702_944_000_000_000_000
+HOUR_NS = 3_600 * 1_000_000_000
+LOG_KEY = NoteKey("log.example/test", SigningKey(b"\x07" * 32))
+
+_PARTY = {"name": "A", "ed25519_public_key": "ab" * 32, "evm_address": "0x" + "11" * 20}
+
+
+class StepClock:
+    """A clock that moves on by a second each time it is read; it can be set back."""
+
+    def __init__(self, now_ns: int = START_NS) -> None:
+        self.now = now_ns
+
+    def now_ns(self) -> int:
+        self.now += 1_000_000_000
+        return self.now
+
+
+class SeededRandomness:
+    """Repeatable bytes; every test prints its seed by way of its parameters."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def bytes(self, count: int) -> bytes:
+        return self._random.randbytes(count)
+
+
+def window(index: int = 0, *, sla_id: str = SLA_ID, good: int = 10, bad: int = 0) -> NewEvent:
+    payload = {
+        "sla_id": sla_id,
+        "doc_sha256": "cd" * 32,
+        "period": PERIOD,
+        "index": index,
+        "start_ns": str(START_NS + index * HOUR_NS),
+        "end_ns": str(START_NS + (index + 1) * HOUR_NS),
+        "state": "observed",
+        "cells": {"availability": {"good": good, "bad": bad}},
+        "excluded_requests": {},
+        "inputs": ["ef" * 32],
+    }
+    return NewEvent("window_evaluated", payload, START_NS + index)
+
+
+def windows(count: int, start: int = 0) -> list[NewEvent]:
+    return [window(index) for index in range(start, start + count)]
+
+
+def agreement(terms_version: int = 1, *, sla_id: str = SLA_ID, service: str = "chat-7b") -> NewEvent:
+    payload = {
+        "sla_id": sla_id,
+        "doc_sha256": f"{terms_version:064x}",
+        "terms_version": terms_version,
+        "document": document(service),
+        "registration": None,
+    }
+    return NewEvent("agreement_registered", payload, START_NS)
+
+
+def statement(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0, credit: str | None = "120000") -> NewEvent:
+    start_ns = START_NS + day * 24 * HOUR_NS
+    payload = {
+        "statement_id": statement_id(version, sla_id=sla_id, day=day),
+        "sla_id": sla_id,
+        "doc_sha256": f"{1:064x}",
+        "terms_version": 1,
+        "statement_version": version,
+        "period": f"2023-12-{19 + day}/P1D",
+        "start_ns": str(start_ns),
+        "end_ns": str(start_ns + 24 * HOUR_NS),
+        "windows": 24,
+        "observed": 24,
+        "excluded": 0,
+        "idle": 1,
+        "state": "settled",
+        "objectives": [{"id": "availability", "good": 99, "valid": 100, "target": "99.95", "state": "breached"}],
+        "credit": None if credit is None else {"currency": "USD", "minor_units": credit},
+        "trace": {"steps": [{"bps": 1500}]},
+        "attestable": True,
+        "unattested_reasons": [],
+        "seal_key": "123456789",
+        "telemetry_root": "987654321",
+    }
+    return NewEvent("statement_issued", payload, start_ns)
+
+
+def statement_id(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0) -> str:
+    return f"{sla_id[2:14]}.2023-12-{19 + day}.v{version}"
+
+
+def attestation(of: str) -> NewEvent:
+    payload = {
+        "statement_id": of,
+        "sla_id": SLA_ID,
+        "circuit": "compliance_25x4",
+        "circuit_id": "c1" * 32,
+        "chain_id": "131277322940537",
+        "registry": "0x" + "Ab" * 20,
+        "previous_ctx": "0",
+        "signals": [str(index) for index in range(6)],
+        "proof_hash": "0x" + "d2" * 32,
+        "proof": "0f" * 256,
+        "verification_key": "e3" * 32,
+        "dev_key": True,
+    }
+    return NewEvent("attestation_recorded", payload, START_NS)
+
+
+def anchor(of: str) -> NewEvent:
+    payload = {
+        "statement_id": of,
+        "sla_id": SLA_ID,
+        "chain_id": "131277322940537",
+        "registry": "0x" + "Ab" * 20,
+        "tx_hash": "0x" + "a1" * 32,
+        "block_number": 7,
+        "block_hash": "0x" + "b2" * 32,
+        "leaf": "0x" + "c3" * 32,
+    }
+    return NewEvent("anchor_recorded", payload, START_NS)
+
+
+def signed_checkpoint(size: int, root: bytes) -> str:
+    return sign_checkpoint(Checkpoint("log.example/test", size, root), [LOG_KEY]).decode()
+
+
+def document(service: str) -> dict[str, Any]:
+    """A document of the agreement's shape; what it says is no matter of storage."""
+    return {
+        "apiVersion": "sla-ledger/v1",
+        "kind": "Agreement",
+        "nonce": "0x" + "01" * 32,
+        "parties": {"issuer": _PARTY, "customer": _PARTY},
+        "collector": {"name": "collector", "babyjubjub_public_key": {"x": "1", "y": "2"}},
+        "service": {"name": service, "class": "text-generation"},
+        "tier": "gold",
+        "business_level": "L1",
+        "effective": {"from": "2023-01-01", "until": "2024-01-01"},
+        "timezone": "UTC",
+        "period": "P1D",
+        "window": "PT1H",
+        "source": {"name": "gateway", "coverage": "complete_log"},
+        "missing_windows": "ignore",
+        "coverage_floor": "99",
+        "grace": "PT72H",
+        "objectives": [
+            {"id": "availability", "method": "total_ratio", "indicator": "availability", "target": "99.95"}
+        ],
+        "exclusions": [],
+        "compensation": {
+            "currency": "USD",
+            "base": "8000.00",
+            "rules": [
+                {
+                    "kind": "tiered",
+                    "method": "tiered-v1",
+                    "tiers": {"availability": [{"below": "99.95", "credit_percent": "10"}]},
+                }
+            ],
+            "tiers_combine": "best",
+            "rules_combine": "best",
+            "caps": {},
+            "minimum": "0",
+            "rounding": "half_even",
+            "credit_visibility": "public",
+        },
+        "signatures": {"issuer": "ab" * 64, "customer": "cd" * 64},
+    }

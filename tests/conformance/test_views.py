@@ -1,0 +1,152 @@
+"""Read models follow from events alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ledger.app.ports import Transaction
+from ledger.domain.events import NewEvent
+from ledger.errors import NotFound
+from tests.conformance.conftest import AnyDatabase
+from tests.conformance.samples import (
+    HOUR_NS,
+    OTHER_SLA_ID,
+    PERIOD,
+    SLA_ID,
+    START_NS,
+    agreement,
+    anchor,
+    attestation,
+    document,
+    statement,
+    statement_id,
+    window,
+)
+
+
+def append(database: AnyDatabase, *events: NewEvent) -> int:
+    """One transaction; the seq of the last event."""
+    with database.begin() as tx:
+        return tx.events.append("any", list(events), expected_version=None)[-1].seq
+
+
+def everything(tx: Transaction) -> list[Any]:
+    views = tx.views
+    return [views.agreements(), views.statements(), views.credits(), views.windows(SLA_ID, PERIOD)]
+
+
+def test_an_agreement_shows_its_latest_terms(database: AnyDatabase) -> None:
+    append(database, agreement(1), agreement(1, sla_id=OTHER_SLA_ID, service="vision-14b"))
+    seq = append(database, agreement(2, service="chat-8b"))
+    with database.read() as tx:
+        found = tx.views.agreement(SLA_ID)
+        assert [each["sla_id"] for each in tx.views.agreements()] == [OTHER_SLA_ID, SLA_ID]
+        with pytest.raises(NotFound):
+            tx.views.agreement("0x" + "00" * 32)
+    assert found == {
+        "sla_id": SLA_ID,
+        "service": "chat-8b",
+        "terms_version": 2,
+        "doc_sha256": f"{2:064x}",
+        "document": document("chat-8b"),
+        "seq": seq,
+    }
+
+
+def test_a_window_shows_its_newest_judgement(database: AnyDatabase) -> None:
+    append(database, window(1), window(0), window(10))
+    seq = append(database, window(1, good=3, bad=4))
+    with database.read() as tx:
+        found = tx.views.windows(SLA_ID, PERIOD)
+        assert tx.views.windows(OTHER_SLA_ID, PERIOD) == []
+    assert [each["index"] for each in found] == [0, 1, 10]
+    assert found[1] == {
+        "sla_id": SLA_ID,
+        "doc_sha256": "cd" * 32,
+        "period": PERIOD,
+        "index": 1,
+        "start_ns": START_NS + HOUR_NS,
+        "end_ns": START_NS + 2 * HOUR_NS,
+        "state": "observed",
+        "cells": {"availability": {"good": 3, "bad": 4}},
+        "excluded_requests": {},
+        "seq": seq,
+    }
+
+
+def test_a_statement_gathers_its_proof_and_its_anchor(database: AnyDatabase) -> None:
+    name = statement_id()
+    append(database, statement())
+    with database.read() as tx:
+        bare = tx.views.statement(name)
+    assert (bare["attestation"], bare["anchor"], bare["seq"]) == (None, None, 0)
+    append(database, attestation(name))
+    append(database, anchor(name))
+    with database.read() as tx:
+        full = tx.views.statement(name)
+        assert tx.views.statements() == [full]
+    payload = statement().payload
+    assert full["attestation"]["signals"] == ["0", "1", "2", "3", "4", "5"]
+    assert full["attestation"]["proof_hash"] == "0x" + "d2" * 32
+    assert (full["attestation"]["seq"], full["anchor"]["seq"], full["seq"]) == (1, 2, 2)
+    assert full["anchor"]["block_number"] == 7
+    assert (full["id"], full["sla_id"], full["period"]) == (name, SLA_ID, PERIOD)
+    assert (full["start_ns"], full["end_ns"]) == (START_NS, START_NS + 24 * HOUR_NS)
+    assert full["credit"] == {"currency": "USD", "minor_units": 120_000}
+    for unchanged in ("objectives", "trace", "attestable", "unattested_reasons", "state", "statement_version"):
+        assert full[unchanged] == payload[unchanged]
+
+
+def test_statements_come_by_period_and_version(database: AnyDatabase) -> None:
+    append(database, statement(day=1), statement(2), statement(1), statement(sla_id=OTHER_SLA_ID))
+    with database.read() as tx:
+        mine = [each["id"] for each in tx.views.statements(SLA_ID)]
+        assert len(tx.views.statements()) == 4
+        with pytest.raises(NotFound):
+            tx.views.statement("no statement")
+    assert mine == [statement_id(1), statement_id(2), statement_id(day=1)]
+
+
+def test_a_credit_refers_to_its_proof(database: AnyDatabase) -> None:
+    append(database, statement(credit=str(2**64 - 1)), statement(day=1, credit=None))
+    with database.read() as tx:
+        (unproved,) = tx.views.credits(SLA_ID)
+    seq = append(database, attestation(statement_id()))
+    with database.read() as tx:
+        (proved,) = tx.views.credits()
+        assert tx.views.credits(OTHER_SLA_ID) == []
+    assert unproved == {
+        "statement_id": statement_id(),
+        "sla_id": SLA_ID,
+        "period": PERIOD,
+        "currency": "USD",
+        "minor_units": 2**64 - 1,
+        "status": "issued",
+        "proof_ref": None,
+        "seq": 0,
+    }
+    assert proved == {**unproved, "proof_ref": "0x" + "d2" * 32, "seq": seq}
+
+
+def test_a_rebuild_gives_the_same_views(database: AnyDatabase) -> None:
+    name = statement_id()
+    for event in (agreement(), window(0), window(1), window(0, bad=2), statement(), agreement(2)):
+        append(database, event)
+    append(database, attestation(name), anchor(name), statement(day=1))
+    with database.read() as tx:
+        before = everything(tx)
+    assert database.rebuild_views() == 9
+    with database.read() as tx:
+        assert everything(tx) == before
+
+
+def test_views_roll_back_with_their_events(database: AnyDatabase) -> None:
+    append(database, agreement(1))
+    with pytest.raises(RuntimeError), database.begin() as tx:
+        tx.events.append("any", [agreement(2)], expected_version=None)
+        assert tx.views.agreement(SLA_ID)["terms_version"] == 2
+        raise RuntimeError
+    with database.read() as tx:
+        assert tx.views.agreement(SLA_ID)["terms_version"] == 1

@@ -1,0 +1,199 @@
+"""What commits together with events and is no part of the log."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from ledger.app.ports import StoredTransaction
+from ledger.errors import NotFound, VersionConflict
+from tests.conformance.conftest import AnyDatabase
+from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, windows
+
+TRANSACTION = StoredTransaction(
+    ordinal=0,
+    chain_id=2**200,
+    sender="0x" + "Ab" * 20,
+    nonce=0,
+    purpose="deploy",
+    tx_hash="0x" + "01" * 32,
+    raw=b"\x02\xf8",
+    block_timestamp_s=1_702_944_000,
+    block_number=None,
+    block_hash=None,
+)
+
+
+def append(database: AnyDatabase, count: int = 1) -> list[str]:
+    with database.begin() as tx:
+        return [each.event_id for each in tx.events.append("windows/a", windows(count), expected_version=None)]
+
+
+class TestRawBatches:
+    @pytest.mark.parametrize("data", [b"", b"{}\n", b"row\n" * 100_000], ids=["empty", "small", "large"])
+    def test_come_back_by_digest(self, database: AnyDatabase, data: bytes) -> None:
+        with database.begin() as tx:
+            digest = tx.batches.put(data)
+            assert tx.batches.put(data) == digest == hashlib.sha256(data).hexdigest()
+        with database.read() as tx:
+            assert tx.batches.get(digest) == data
+
+    @pytest.mark.parametrize("digest", ["00" * 32, "", "no digest", "AB" * 32])
+    def test_an_unknown_digest_is_not_found(self, database: AnyDatabase, digest: str) -> None:
+        with database.read() as tx, pytest.raises(NotFound):
+            tx.batches.get(digest)
+
+
+class TestIdentities:
+    def test_know_every_body_of_an_id(self, database: AnyDatabase) -> None:
+        ids = [bytes([index]) * 16 for index in range(4)]
+        with database.begin() as tx:
+            assert tx.identities.known(SLA_ID, "gateway", ids) == {}
+            tx.identities.add(SLA_ID, "gateway", [(ids[0], b"first"), (ids[1], b"only")])
+            tx.identities.add(SLA_ID, "gateway", [(ids[0], b"second"), (ids[0], b"first")])
+            tx.identities.add(SLA_ID, "gateway", [])
+        with database.read() as tx:
+            assert tx.identities.known(SLA_ID, "gateway", ids) == {
+                ids[0]: frozenset({b"first", b"second"}),
+                ids[1]: frozenset({b"only"}),
+            }
+            assert tx.identities.known(SLA_ID, "gateway", []) == {}
+
+    def test_belong_to_agreement_and_source(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            tx.identities.add(SLA_ID, "gateway", [(b"1" * 16, b"body")])
+            assert tx.identities.known(OTHER_SLA_ID, "gateway", [b"1" * 16]) == {}
+            assert tx.identities.known(SLA_ID, "probe", [b"1" * 16]) == {}
+
+    def test_are_found_among_many(self, database: AnyDatabase) -> None:
+        pairs = [(index.to_bytes(16, "big"), index.to_bytes(32, "big")) for index in range(2500)]
+        with database.begin() as tx:
+            tx.identities.add(SLA_ID, "gateway", pairs)
+        with database.read() as tx:
+            known = tx.identities.known(SLA_ID, "gateway", [each for each, _ in pairs])
+        assert known == {each: frozenset({body}) for each, body in pairs}
+
+
+class TestOutbox:
+    def test_hands_out_work_in_the_order_it_was_queued(self, database: AnyDatabase) -> None:
+        first, second = append(database, 2)
+        with database.begin() as tx:
+            tx.outbox.add(second, "attest")
+            tx.outbox.add(first, "attest")
+            tx.outbox.add(second, "anchor")
+            assert tx.outbox.pending() == 3
+            assert tx.outbox.lease(100, 10) == (second, "attest", 1)
+            assert tx.outbox.lease(100, 10) == (first, "attest", 1)
+            assert tx.outbox.lease(100, 10) == (second, "anchor", 1)
+            assert tx.outbox.lease(100, 10) is None
+
+    def test_a_lease_runs_out(self, database: AnyDatabase) -> None:
+        (event,) = append(database)
+        with database.begin() as tx:
+            tx.outbox.add(event, "attest")
+            assert tx.outbox.lease(100, 10) == (event, "attest", 1)
+            assert tx.outbox.lease(109, 10) is None
+            assert tx.outbox.lease(110, 10) == (event, "attest", 2)
+
+    def test_work_that_is_done_is_not_queued_again(self, database: AnyDatabase) -> None:
+        (event,) = append(database)
+        with database.begin() as tx:
+            tx.outbox.add(event, "attest")
+            tx.outbox.add(event, "attest")
+            tx.outbox.lease(100, 10)
+            tx.outbox.done(event, "attest")
+            tx.outbox.done(event, "attest")
+            tx.outbox.add(event, "attest")
+            assert tx.outbox.lease(1000, 10) is None
+            assert tx.outbox.pending() == 0
+
+    def test_a_failure_comes_back_when_it_is_due(self, database: AnyDatabase) -> None:
+        (event,) = append(database)
+        with database.begin() as tx:
+            tx.outbox.add(event, "attest")
+            tx.outbox.lease(100, 10)
+            tx.outbox.fail(event, "attest", error="no prover", retry_at_ns=500)
+            assert tx.outbox.lease(499, 10) is None
+            assert tx.outbox.lease(500, 10) == (event, "attest", 2)
+
+    def test_without_a_time_to_retry_it_is_parked(self, database: AnyDatabase) -> None:
+        first, second = append(database, 2)
+        with database.begin() as tx:
+            for event in (first, second):
+                tx.outbox.add(event, "attest")
+            tx.outbox.lease(100, 10)
+            tx.outbox.fail(first, "attest", error="the witness does not satisfy the circuit", retry_at_ns=None)
+            assert tx.outbox.parked() == [(first, "attest", 1, "the witness does not satisfy the circuit")]
+            assert tx.outbox.pending() == 1
+            assert tx.outbox.lease(10**18, 10) == (second, "attest", 1)
+
+    def test_a_late_failure_does_not_undo_what_is_done(self, database: AnyDatabase) -> None:
+        (event,) = append(database)
+        with database.begin() as tx:
+            tx.outbox.add(event, "attest")
+            tx.outbox.lease(100, 10)
+            tx.outbox.done(event, "attest")
+            tx.outbox.fail(event, "attest", error="the lease ran out", retry_at_ns=None)
+            assert (tx.outbox.parked(), tx.outbox.pending()) == ([], 0)
+
+    def test_needs_an_event_and_a_queued_stage(self, database: AnyDatabase) -> None:
+        (event,) = append(database)
+        with database.begin() as tx:
+            with pytest.raises(NotFound):
+                tx.outbox.add("no event", "attest")
+            with pytest.raises(NotFound):
+                tx.outbox.done(event, "attest")
+            with pytest.raises(NotFound):
+                tx.outbox.fail(event, "attest", error="x", retry_at_ns=None)
+
+
+class TestChainTransactions:
+    def test_are_kept_in_sending_order(self, database: AnyDatabase) -> None:
+        second = replace(TRANSACTION, ordinal=1, nonce=1, tx_hash="0x" + "02" * 32)
+        with database.begin() as tx:
+            tx.chain.add(second)
+            tx.chain.add(TRANSACTION)
+        with database.read() as tx:
+            assert tx.chain.all() == [TRANSACTION, second]
+
+    def test_remember_their_block_and_follow_a_reorganisation(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            tx.chain.add(TRANSACTION)
+            for block_hash in ("0x" + "0a" * 32, "0x" + "0b" * 32):
+                tx.chain.included(TRANSACTION.tx_hash, block_number=4, block_hash=block_hash)
+            tx.chain.add(TRANSACTION)
+            assert tx.chain.all() == [replace(TRANSACTION, block_number=4, block_hash="0x" + "0b" * 32)]
+            with pytest.raises(NotFound):
+                tx.chain.included("0x" + "ff" * 32, block_number=1, block_hash="0x" + "0a" * 32)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            replace(TRANSACTION, ordinal=1, tx_hash="0x" + "02" * 32),
+            replace(TRANSACTION, nonce=1, tx_hash="0x" + "02" * 32),
+            replace(TRANSACTION, raw=b"\x02\xf9"),
+        ],
+        ids=["the nonce is taken", "the ordinal is taken", "other bytes under one hash"],
+    )
+    def test_never_share_a_place(self, database: AnyDatabase, other: StoredTransaction) -> None:
+        with database.begin() as tx:
+            tx.chain.add(TRANSACTION)
+            with pytest.raises(VersionConflict):
+                tx.chain.add(other)
+            assert tx.chain.all() == [TRANSACTION]
+
+
+class TestSecrets:
+    def test_are_written_once(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            tx.secrets.put("seal/1/salt/0", b"\x00\x01")
+            tx.secrets.put("seal/1/salt/0", b"\x00\x01")
+            with pytest.raises(VersionConflict) as caught:
+                tx.secrets.put("seal/1/salt/0", b"\x00\x02")
+            assert "\\x00" not in str(caught.value) + str(caught.value.data)
+        with database.read() as tx:
+            assert tx.secrets.get("seal/1/salt/0") == b"\x00\x01"
+            with pytest.raises(NotFound):
+                tx.secrets.get("seal/1/salt/1")
