@@ -56,7 +56,7 @@ class _Backend(PyEVMBackend):  # type: ignore[misc]  # eth-tester has no types
 
 
 class _Provider(EthereumTesterProvider):
-    """One request at a time: py-evm executes a call by changing the state and taking the change back."""
+    """One request at a time: executing a transaction and mining its block are two steps in eth-tester."""
 
     def __init__(self, backend: _Backend) -> None:
         super().__init__(EthereumTester(backend))

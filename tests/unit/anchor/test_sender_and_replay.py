@@ -160,13 +160,32 @@ def test_a_transaction_lost_in_a_crash_is_included_by_replay(
     assert list(store.transactions(EMBEDDED_CHAIN_ID)) == stored
 
 
-def test_reads_from_many_threads_do_not_disturb_each_other(
-    lived: tuple[Site, AnchorChain, list[bytes]],
-) -> None:
-    _, anchor, slas = lived
-    expected = [anchor.sla_state(sla) for sla in slas] * 8
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        assert list(pool.map(anchor.sla_state, slas * 8)) == expected
+def test_transactions_from_many_threads_get_a_block_each() -> None:
+    accounts = [Account.from_key(keccak(text=f"thread {n}")) for n in range(12)]
+    chain = EmbeddedChain(Genesis(T0_S, {a.address: 10**21 for a in accounts}))
+    eth = chain.w3.eth
+    signed = [
+        bytes(
+            account.sign_transaction(
+                {
+                    "type": 2,
+                    "chainId": EMBEDDED_CHAIN_ID,
+                    "nonce": 0,
+                    "gas": 21_000,
+                    "maxFeePerGas": 10**10,
+                    "maxPriorityFeePerGas": 1,
+                    "to": ISSUER.address,
+                    "value": 1,
+                    "data": b"",
+                }
+            ).raw_transaction
+        )
+        for account in accounts
+    ]
+    with ThreadPoolExecutor(max_workers=len(signed)) as pool:
+        hashes = list(pool.map(eth.send_raw_transaction, signed))
+    blocks = {eth.get_transaction_receipt(tx_hash)["blockNumber"] for tx_hash in hashes}
+    assert blocks == set(range(1, len(signed) + 1))
 
 
 # --- sending -----------------------------------------------------------------------------------
