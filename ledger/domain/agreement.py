@@ -165,6 +165,11 @@ class Agreement:
         _check_calendar(agreement)
         return agreement
 
+    def for_service(self, name: str) -> Agreement:
+        """The same terms for another service; unsigned, because nobody signed that document."""
+        document = self.unsigned_document
+        return Agreement.from_document({**document, "service": {**document["service"], "name": name}})
+
     @property
     def unsigned_document(self) -> dict[str, Any]:
         """The document without its ``signatures`` member: what is hashed and signed."""
@@ -360,5 +365,8 @@ def _check_calendar(agreement: Agreement) -> None:
         raise fail("period", f"does not fit the calendar: {error}") from error
     if first_end > agreement.effective_until:
         raise fail("period", f"no whole period of {length} fits between effective.from and effective.until")
-    if length.unit != "M" and (first_end - agreement.effective_from).days * 86_400 % agreement.window_seconds:
-        raise fail("window", f"{agreement.window_seconds} s windows do not fill a period of {length}")
+    # Each period, because clock changes and months make some shorter or longer than others.
+    for period in calendar.periods_from(
+        agreement.effective_from, length, agreement.timezone, until=agreement.effective_until
+    ):
+        agreement.windows(period)

@@ -10,7 +10,7 @@ take named codes out of both sides. A conflicting id is a failure without a code
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
@@ -18,17 +18,19 @@ from ledger.domain.interval import Interval, covered, union
 from ledger.domain.observation import IdentityBook, Reason, RequestRow, RowRejection, Verdict, VerdictCounts
 from ledger.domain.window import Cell, Window, WindowState, period_at
 
-# An outcome says for each objective whether a request is valid (upper bits) and good (lower bits).
+# An outcome says for each objective whether a request is valid (upper bits) and good (lower bits). Of a request
+# that a clause takes out no bit is valid, and the lower bits are the clause's number from 1.
 _VALID_SHIFT = 16
 _KEY_SHIFT = 32
-_EXCLUDED_OUTCOME = 0
 
 
 class OutcomeRule:
     """What one request means to each objective of an agreement, as one integer."""
 
     def __init__(self, agreement: Agreement) -> None:
-        self._excluded = frozenset().union(*(clause.error_codes for clause in agreement.exclusions))
+        self._excluded = {
+            code: number for number, clause in enumerate(agreement.exclusions, 1) for code in clause.error_codes
+        }
         self.failed = 0
         self._succeeded = 0
         first_token: list[tuple[int, int]] = []
@@ -45,9 +47,8 @@ class OutcomeRule:
         self._first_token, self._response = tuple(first_token), tuple(response)
 
     def outcome(self, row: RequestRow) -> int:
-        """0 where a clause takes the request out of every objective."""
         if row.error_code is not None:
-            return _EXCLUDED_OUTCOME if row.error_code in self._excluded else self.failed
+            return self._excluded.get(row.error_code, self.failed)
         found = self._succeeded
         first_token_ns, response_ns = row.first_token_ns, row.response_ns
         if first_token_ns is not None:
@@ -144,11 +145,15 @@ class Evaluator:
             self._window(interval, tuple(zip(good[at], bad[at], strict=True))) for at, interval in enumerate(intervals)
         )
 
-    @property
-    def excluded_requests(self) -> int:
-        """Requests that an exclusion clause took out of every objective."""
-        mask = (1 << _KEY_SHIFT) - 1
-        return sum(count for key, count in self._tally.items() if key & mask == _EXCLUDED_OUTCOME)
+    def excluded_requests(self, index: int | None = None) -> dict[str, int]:
+        """Requests that each exclusion clause took out, in window ``index`` or in the whole period."""
+        clauses = self._agreement.exclusions
+        found = dict.fromkeys((clause.id for clause in clauses), 0)
+        for key, count in self._tally.items():
+            outcome = key & (1 << _KEY_SHIFT) - 1
+            if outcome >> _VALID_SHIFT == 0 and index in (None, key >> _KEY_SHIFT):
+                found[clauses[outcome - 1].id] += count
+        return found
 
     def _window(self, interval: Interval, counts: tuple[tuple[int, int], ...]) -> Window:
         if self._spans and not covered(interval, self._spans):
@@ -194,28 +199,3 @@ class Evaluator:
         key = (first_ns - self._start_ns) // self._step_ns << _KEY_SHIFT | failed
         self._tally[key] = self._tally.get(key, 0) + 1
         self._starts_ns[slot], self._outcomes[slot] = first_ns, failed
-
-
-def evaluate(
-    agreement: Agreement,
-    period: Period,
-    batches: Iterable[Iterable[RequestRow | RowRejection]],
-    *,
-    tenant: str = "",
-    spans: Sequence[Interval] = (),
-) -> tuple[tuple[Window, ...], Mapping[str, int]]:
-    """Judge a period from all batches of facts at once; the same result for any order and split.
-
-    Gives the windows and the verdict counts (``requests``, ``accepted``, ...).
-    """
-    evaluator = Evaluator(agreement, period, tenant=tenant, spans=spans)
-    for rows in batches:
-        evaluator.add_all(rows)
-    counts = evaluator.counts
-    return evaluator.windows(), {
-        "requests": counts.requests,
-        "accepted": counts.accepted,
-        "rejected": counts.rejected_total,
-        "duplicates": counts.duplicates,
-        "conflicts": counts.conflicts,
-    }

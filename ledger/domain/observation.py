@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 DIGEST_BYTES = 16
+DIGEST_ABOVE_CHARS = 64
 
 
 class Verdict(StrEnum):
@@ -54,9 +55,10 @@ class Reason(StrEnum):
 class RequestRow(NamedTuple):
     """One usable row of a request log (a tuple, not a dataclass: a log has millions).
 
-    ``line`` counts from 1. ``body_digest`` has 16 bytes. Latencies are whole nanoseconds rounded up from the
-    exact decimal text: for a threshold T in whole nanoseconds, x <= T holds exactly when ceil(x) <= T, so no
-    comparison changes. ``error_code`` None means that the request succeeded, and then both latencies are there.
+    ``line`` counts from 1. ``body_digest`` is BLAKE2b with 16 bytes over the canonical body. ``error_code`` None
+    means that the request succeeded, and then both latencies are there. Latencies are whole nanoseconds rounded
+    up from the exact decimal text: for a threshold T in whole nanoseconds x <= T holds exactly when
+    ceil(x) <= T, so no comparison changes.
     """
 
     line: int
@@ -90,25 +92,31 @@ class KnownBodies(Protocol):
 
 
 class IdentityBook:
-    """Tells new rows, duplicates and conflicts apart, in about 150 bytes of memory per request."""
+    """Tells new rows, duplicates and conflicts apart, in about 170 bytes of memory per request.
+
+    Short ids are kept as they are, because digesting each would take longer than all else here; only ids of
+    more than 64 characters and those that go to a store are digested.
+    """
 
     def __init__(self, tenant: str, source: str, known: KnownBodies | None = None) -> None:
         self._scope = identity_scope(tenant, source)
         self._known = known
-        self._slots: dict[bytes, int] = {}
+        self._slots: dict[str | bytes, int] = {}
         self._bodies = bytearray()
         self._further: dict[int, set[bytes]] = {}
 
     def classify(self, row: RequestRow) -> tuple[Verdict, int]:
         """The verdict of a row, and the slot of its id: ids are numbered from 0 as they first appear."""
         slots = self._slots
-        key = hashlib.blake2b(row.request_id.encode(), digest_size=DIGEST_BYTES, key=self._scope).digest()
+        key: str | bytes = row.request_id
+        if len(key) > DIGEST_ABOVE_CHARS:
+            key = self._digest(row.request_id)
         following = len(slots)
         slot = slots.setdefault(key, following)
         body = row.body_digest
         if slot == following:
             self._bodies += body
-            return (Verdict.ACCEPTED if self._known is None else self._against_known(key, slot, body)), slot
+            return (Verdict.ACCEPTED if self._known is None else self._against_known(row, slot)), slot
         at = slot * DIGEST_BYTES
         if self._bodies[at : at + DIGEST_BYTES] == body:
             return Verdict.DUPLICATE, slot
@@ -121,18 +129,22 @@ class IdentityBook:
     def new_pairs(self) -> Iterator[tuple[bytes, bytes]]:
         """(id digest, body digest) of every body that was not known before: what a store has to add."""
         for key, slot in self._slots.items():
-            known = self._known.get(key) if self._known is not None else None
+            id_digest = key if isinstance(key, bytes) else self._digest(key)
+            known = self._known.get(id_digest) if self._known is not None else None
             at = slot * DIGEST_BYTES
             for body in (bytes(self._bodies[at : at + DIGEST_BYTES]), *self._further.get(slot, ())):
                 if not known or body not in known:
-                    yield key, body
+                    yield id_digest, body
 
-    def _against_known(self, key: bytes, slot: int, body: bytes) -> Verdict:
-        known = self._known.get(key) if self._known is not None else None
+    def _digest(self, request_id: str) -> bytes:
+        return hashlib.blake2b(request_id.encode(), digest_size=DIGEST_BYTES, key=self._scope).digest()
+
+    def _against_known(self, row: RequestRow, slot: int) -> Verdict:
+        known = self._known.get(self._digest(row.request_id)) if self._known is not None else None
         if not known:
             return Verdict.ACCEPTED
         self._further[slot] = set(known)
-        return Verdict.DUPLICATE if body in known else Verdict.CONFLICT
+        return Verdict.DUPLICATE if row.body_digest in known else Verdict.CONFLICT
 
 
 def identity_scope(tenant: str, source: str) -> bytes:
@@ -145,11 +157,6 @@ def request_id_digest(tenant: str, source: str, request_id: str) -> bytes:
     """The 16 bytes that stand for a request id in a store."""
     scope = identity_scope(tenant, source)
     return hashlib.blake2b(request_id.encode(), digest_size=DIGEST_BYTES, key=scope).digest()
-
-
-def body_digest(canonical_body: bytes) -> bytes:
-    """The 16 bytes that stand for a body."""
-    return hashlib.blake2b(canonical_body, digest_size=DIGEST_BYTES).digest()
 
 
 @dataclass(slots=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import CalendarInvalid, Period, load_zone, parse_date, parse_period_length
@@ -84,37 +83,6 @@ class Window:
         return self.state is WindowState.OBSERVED and self.empty
 
 
-@dataclass(frozen=True, slots=True)
-class WindowJudgement:
-    """The payload of a ``window_evaluated`` event: a window by the terms in force, and what it was judged from.
-
-    ``terms_hash`` is a decimal string or None, ``inputs`` are SHA-256 digests (hex) of the raw batches.
-    """
-
-    doc_sha256: str
-    terms_hash: str | None
-    period: str
-    index: int
-    window: Window
-    objectives: tuple[str, ...]
-    inputs: tuple[str, ...]
-
-    def payload(self) -> Mapping[str, Any]:
-        """Plain JSON; instants as decimal strings of nanoseconds."""
-        cells = zip(self.objectives, self.window.cells, strict=True)
-        return {
-            "agreement_sha256": self.doc_sha256,
-            "terms_hash": self.terms_hash,
-            "period": self.period,
-            "index": self.index,
-            "start_ns": str(self.window.interval.start_ns),
-            "end_ns": str(self.window.interval.end_ns),
-            "state": str(self.window.state),
-            "cells": [{"objective": name, "good": cell.good, "bad": cell.bad} for name, cell in cells],
-            "inputs": list(self.inputs),
-        }
-
-
 def period_named(agreement: Agreement, text: str) -> Period:
     """The agreement's period called ``2023-12-19/P1D``; raises ``DocumentInvalid`` or ``CalendarInvalid``."""
     first_text, separator, length_text = text.partition("/")
@@ -124,7 +92,9 @@ def period_named(agreement: Agreement, text: str) -> Period:
         )
     first, length = parse_date(first_text), parse_period_length(length_text)
     if length != agreement.period_length:
-        raise fail("period", f"{text} asks for {length}, but this agreement settles periods of {agreement.period_length}")
+        raise fail(
+            "period", f"{text} asks for {length}, but this agreement settles periods of {agreement.period_length}"
+        )
     return agreement.period_starting(first)
 
 

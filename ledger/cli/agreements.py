@@ -1,0 +1,50 @@
+"""``sla-ledger agreements``: check agreement documents without any store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ledger.attest.agreement_terms import attested_terms
+from ledger.cli.output import print_json
+from ledger.domain.settlement import attestability
+from ledger.ingest.agreement_yaml import load_agreement
+
+
+@click.group()
+def agreements() -> None:
+    """Check agreement documents."""
+
+
+@agreements.command(epilog="Exit codes: 0 valid (attestable or not); 2 not valid, the message names file, line, field.")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def validate(path: Path, as_json: bool) -> None:
+    """Check an agreement and say whether its statements can be proved, and if not, why.
+
+    Signatures are not checked: a draft has none.
+    """
+    agreement = load_agreement(path)
+    reasons = attestability(agreement)
+    terms_hash = None if reasons else str(attested_terms(agreement).hash())
+    signed_by = sorted(agreement.document.get("signatures", {}))
+    if as_json:
+        print_json(
+            {
+                "valid": True,
+                "attestable": not reasons,
+                "reasons": list(reasons),
+                "doc_sha256": agreement.doc_sha256.hex(),
+                "terms_hash": terms_hash,
+                "signed_by": signed_by,
+            }
+        )
+        return
+    click.echo(f"{path}: valid; signatures present: {', '.join(signed_by) or 'none'} (not checked)")
+    click.echo(f"document sha256  {agreement.doc_sha256.hex()}")
+    if terms_hash is not None:
+        click.echo(f"terms hash       {terms_hash}")
+    click.echo(f"attestable       {'no' if reasons else 'yes'}")
+    for reason in reasons:
+        click.echo(f"  {reason}")

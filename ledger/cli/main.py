@@ -1,0 +1,107 @@
+"""The command ``sla-ledger``: finds the module of a subcommand, and turns errors into messages and exit codes.
+
+Subcommands load when they run, so that ``settle`` and ``verify`` start fast and need no extra installed.
+To add one, add a line to ``COMMANDS``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from ledger.errors import SlaLedgerError
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """``target`` is ``module:attribute`` of a click command; ``extra`` names the extra it needs, if any."""
+
+    target: str
+    summary: str
+    extra: str | None = None
+
+
+COMMANDS = {
+    "settle": Subcommand("ledger.cli.settle:settle", "Settle one period of a request log (pure computation)."),
+    "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, with all keys here.", "server,prove"),
+    "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
+    "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
+    "agreements": Subcommand("ledger.cli.agreements:agreements", "Check agreement documents."),
+    "generate": Subcommand("ledger.cli.generate:generate", "Write the generated files of a clone, or compare them."),
+}
+
+EPILOG = """\b
+Exit codes:
+  0  done (a withheld statement is done, too)
+  1  done, but a check failed, or --strict met a row that could not be used
+  2  the input cannot be used; nothing was written
+  3  verify: consistent, but not pinned by a trust file
+"""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands stand in ``COMMANDS`` and are imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module, _, attribute = entry.target.partition(":")
+        try:
+            found = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if entry.extra is None or (error.name or "").partition(".")[0] in ("ledger", "api"):
+                raise
+            raise click.ClickException(
+                f"{cmd_name} needs {error.name}, which is not installed: pip install 'sla-ledger[{entry.extra}]'"
+            ) from error
+        if not isinstance(found, click.Command):
+            raise TypeError(f"{entry.target} is not a command")
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="sla-ledger")
+def cli() -> None:
+    """An event-sourced SLA ledger: credits that follow, provably, from committed telemetry."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code. Errors become messages here and nowhere else."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = cli.main(args=given, prog_name="sla-ledger", standalone_mode=False)
+    except SlaLedgerError as error:
+        if "--json" in given:
+            click.echo(json.dumps(error.as_dict(), indent=2, default=str), err=True)
+        else:
+            click.echo(f"sla-ledger: {error.message}", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("sla-ledger: stopped", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`); keep the interpreter from writing to it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return result if isinstance(result, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""What commands print: JSON or plain tables on stdout, progress and notes on stderr, colour only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import click
+
+T = TypeVar("T")
+
+PROGRESS_AFTER_S = 2.0
+_PROGRESS_EVERY_ROWS = 20_000
+_COLOURS = {"met": "green", "breached": "red", "no_data": "yellow", "withheld": "yellow"}
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table with aligned columns; columns whose cells all start with a digit are right-aligned."""
+    cells = [list(row) for row in rows]
+    widths = [max(len(line[at]) for line in [list(header), *cells]) for at in range(len(header))]
+    right = [bool(cells) and all(row[at][:1].isdigit() for row in cells) for at in range(len(header))]
+    for line in [list(header), ["-" * width for width in widths], *cells]:
+        padded = [
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(line, widths, right, strict=True)
+        ]
+        coloured = [
+            click.style(text, fg=_COLOURS.get(text.strip())) if text.strip() in _COLOURS else text for text in padded
+        ]
+        click.echo("  ".join(coloured).rstrip())
+
+
+def note(message: str) -> None:
+    """A line on stderr, for people; never part of the result."""
+    click.echo(message, err=True)
+
+
+def percent_floored(good: int, valid: int) -> str:
+    """good / valid as a percentage with four digits, never rounded up: 99.99999 % does not show as 100 %."""
+    if valid == 0:
+        return "-"
+    whole, rest = divmod(good * 10**6 // valid, 10**4)
+    return f"{whole}.{rest:04} %"
+
+
+def with_progress(items: Iterable[T], percent_done: Callable[[], float], what: str) -> Iterator[T]:
+    """``items`` with a progress line on stderr after two seconds, if stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    started = time.monotonic()
+    shown = False
+    for count, item in enumerate(items, 1):
+        if count % _PROGRESS_EVERY_ROWS == 0 and time.monotonic() - started > PROGRESS_AFTER_S:
+            click.echo(f"\r{what}: {percent_done():3.0f} %", err=True, nl=False)
+            shown = True
+        yield item
+    if shown:
+        click.echo("\r" + " " * (len(what) + 10) + "\r", err=True, nl=False)

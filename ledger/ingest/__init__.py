@@ -1,0 +1,1 @@
+"""Adapters that turn files into domain values: agreement documents and request logs."""

@@ -1,0 +1,172 @@
+"""Agreement documents in YAML, read so that nothing is guessed.
+
+The shape of the document says what a scalar is, never YAML's own rules: ``target: 99.95`` stays the text
+"99.95" (no float), ``from: 2023-01-01`` stays text (no timestamp), ``name: no`` stays text (no boolean).
+Refused: repeated keys, anchors, aliases and tags, several documents, more than 256 KB, nesting deeper than 32.
+JSON is read, too, being YAML. Every message names file, line and field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.agreement_schema import AGREEMENT
+from ledger.domain.schema import Either, Flag, Integer, ListOf, MapOf, Object, Shape
+from ledger.errors import DocumentInvalid
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 32
+
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,15})", re.ASCII)
+
+
+def load_agreement(path: Path) -> Agreement:
+    """Read and validate an agreement file; raises ``DocumentInvalid`` with file, line and field."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DocumentInvalid(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
+    return parse_agreement(data, str(path))
+
+
+def parse_agreement(data: bytes, name: str) -> Agreement:
+    """Validate agreement bytes; ``name`` stands for the file in messages."""
+    document, lines = parse_document(data, name, AGREEMENT)
+    try:
+        return Agreement.from_document(document)
+    except DocumentInvalid as error:
+        field = str(error.data.get("field", ""))
+        line = _line_of(field, lines)
+        raise DocumentInvalid(f"{name}:{line}: {error.message}", file=name, line=line, field=field) from error
+
+
+def parse_document(data: bytes, name: str, shape: Shape) -> tuple[Any, Mapping[str, int]]:
+    """One YAML document as plain values typed by ``shape``, and the line of every field path.
+
+    Checks only what YAML itself can get wrong; ``shape.check`` comes after. Raises ``DocumentInvalid``.
+    """
+    if len(data) > MAX_BYTES:
+        raise _refused(name, 1, "", f"the document has more than {MAX_BYTES} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _refused(name, line, "", "not UTF-8 text") from error
+    builder = _Builder(name)
+    try:
+        document = builder.document(yaml.parse(text, Loader=yaml.SafeLoader), shape)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = " ".join(part for part in (error.context, error.problem) if part)
+        raise _refused(name, mark.line + 1 if mark else 1, "", f"not YAML: {problem}") from error
+    except yaml.YAMLError as error:
+        position = getattr(error, "position", 0)
+        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
+        raise _refused(name, line, "", f"not YAML: {str(error).splitlines()[0]}") from error
+    return document, builder.lines
+
+
+class _Builder:
+    """Builds plain values from YAML events, in one pass that stops at the depth bound."""
+
+    def __init__(self, name: str) -> None:
+        self.lines: dict[str, int] = {}
+        self._name = name
+
+    def document(self, events: Iterator[yaml.Event], shape: Shape) -> Any:
+        found: Any = None
+        documents = 0
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise self._fail(event, "", "a second document; a file holds one")
+            elif isinstance(event, yaml.NodeEvent):
+                found = self._value(event, events, shape, "", 0)
+        if documents == 0:
+            raise _refused(self._name, 1, "", "the document is empty")
+        return found
+
+    def _value(self, event: yaml.Event, events: Iterator[yaml.Event], shape: Shape | None, at: str, depth: int) -> Any:
+        self._check_node(event, at, depth)
+        self.lines[at] = _line(event)
+        if isinstance(event, yaml.ScalarEvent):
+            return _scalar(event, shape)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items: list[Any] = []
+            item_shape = shape.item if isinstance(shape, ListOf) else None
+            while not isinstance(following := next(events), yaml.SequenceEndEvent):
+                items.append(self._value(following, events, item_shape, f"{at}[{len(items)}]", depth + 1))
+            return items
+        members: dict[str, Any] = {}
+        while not isinstance(following := next(events), yaml.MappingEndEvent):
+            if not isinstance(following, yaml.ScalarEvent):
+                raise self._fail(following, at, "a key must be plain text")
+            self._check_node(following, at, depth)
+            key = following.value
+            path = f"{at}.{key}" if at else key
+            if key in members:
+                raise self._fail(following, path, f"the key stands twice; first in line {self.lines[path]}")
+            members[key] = self._value(next(events), events, _member_shape(shape, key), path, depth + 1)
+            self.lines[path] = _line(following)
+        return members
+
+    def _check_node(self, event: yaml.Event, at: str, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._fail(event, at, f"nested deeper than {MAX_DEPTH} levels")
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise self._fail(event, at, "anchors and aliases (& and *) are not allowed; write the value out")
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            raise self._fail(event, at, f"tags are not allowed (found {tag})")
+
+    def _fail(self, event: yaml.Event, at: str, message: str) -> DocumentInvalid:
+        return _refused(self._name, _line(event), at, message)
+
+
+def _scalar(event: yaml.ScalarEvent, shape: Shape | None) -> Any:
+    """Text, unless the shape asks for a number or a flag and the scalar is a plain one of that kind."""
+    value: str = event.value
+    if event.implicit[0]:
+        if isinstance(shape, Integer) and _INTEGER.fullmatch(value):
+            return int(value)
+        if isinstance(shape, Flag) and value in ("true", "false"):
+            return value == "true"
+        if isinstance(shape, ListOf | MapOf | Object | Either) and value in ("", "~", "null"):
+            return None
+    return value
+
+
+def _member_shape(shape: Shape | None, key: str) -> Shape | None:
+    if isinstance(shape, Object):
+        return shape.required.get(key) or shape.optional.get(key)
+    if isinstance(shape, MapOf):
+        return shape.item
+    if isinstance(shape, Either):
+        # The kinds of one union agree on the type of a member they share.
+        return next((found for kind in shape.shapes.values() if (found := _member_shape(kind, key))), None)
+    return None
+
+
+def _line(event: yaml.Event) -> int:
+    mark = event.start_mark
+    return mark.line + 1 if mark else 1
+
+
+def _line_of(field: str, lines: Mapping[str, int]) -> int:
+    """The line of a field, or of the nearest part of the document around it where it is missing."""
+    while field and field not in lines:
+        field = field[: max(field.rfind("."), field.rfind("["), 0)]
+    return lines.get(field, 1)
+
+
+def _refused(name: str, line: int, field: str, message: str) -> DocumentInvalid:
+    where = f"{field}: " if field else ""
+    return DocumentInvalid(f"{name}:{line}: {where}{message}", file=name, line=line, field=field)
