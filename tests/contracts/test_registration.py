@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.anchor.registration import registration_digest, sign_registration, sla_id
+from ledger.errors import NotFound
 from tests.contracts.conftest import Refuses
 from tests.contracts.ground import (
     CUSTOMER,
@@ -185,3 +186,21 @@ def test_an_address_without_code_is_no_verifier(ground: Ground, refuses: Refuses
     empty = replace(ground.verifier, address=STRANGER.address)
     with refuses("NotAContract"):
         ground.anchor.add_verifier(DEPLOYER, empty, dev_unsafe=True, now_s=ground.tick())
+
+
+def test_what_was_never_registered_or_added_is_not_found(ground: Ground) -> None:
+    sla = ground.agreement()
+    for read in (
+        lambda: ground.anchor.sla_state(bytes(32)),
+        lambda: ground.anchor.terms_state(sla, 2),
+        lambda: ground.anchor.verifier_of(bytes(32)),
+    ):
+        with pytest.raises(NotFound):
+            read()
+
+
+@pytest.mark.parametrize("changes", [{"signals": (1,) * 5}, {"proof": bytes(255)}, {"proof": bytes(288)}], ids=str)
+def test_a_statement_of_another_size_is_no_call(ground: Ground, changes: dict[str, Any]) -> None:
+    s = ground.statement(bytes(32), proved=False)
+    with pytest.raises(ValueError, match="6 signals and a proof of 256 bytes"):
+        ground.anchor.record_call(replace(s, **changes))
