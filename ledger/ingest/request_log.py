@@ -37,7 +37,7 @@ READ_BYTES = 256 * 1024
 _EXACT = Context(prec=2 * MAX_LINE_BYTES, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _NS_PER_SECOND = Decimal(SECOND_NS)
 _SECONDS_NS = {f"{second:02}.": second * SECOND_NS for second in range(60)}
-_FRACTION_NS = tuple(10 ** (9 - digits) for digits in range(10))
+_FRACTION_NS: tuple[int, ...] = tuple(10 ** (9 - digits) for digits in range(10))
 _CACHED_MINUTES = 10_000
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
