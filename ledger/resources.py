@@ -1,4 +1,4 @@
-"""Where the files live that are data, not code: circuits, contract artefacts, migrations.
+"""Where the files live that are data, not code: circuits, contract artefacts, examples, migrations.
 
 In a clone they stand at the top of the repository; in an installed wheel they are package data in
 ``ledger/_data``. Nothing else may guess at these places.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-ResourceFolder: TypeAlias = Literal["circuits", "contracts", "migrations"]
+ResourceFolder: TypeAlias = Literal["circuits", "contracts", "examples", "migrations"]
 
 _PACKAGE_DIR = Path(__file__).resolve().parent
 

@@ -8,6 +8,7 @@ from ledger.app.agreements import registered_agreement
 from ledger.app.attestations import anchored
 from ledger.app.evidence import Anchor, Attestor, Recording, StatementContext
 from ledger.app.ports import Database
+from ledger.app.statements import issued_event
 from ledger.domain.events import NewEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import attestation_stream
@@ -25,7 +26,7 @@ def anchor_statement(database: Database, event_id: str, *, attestor: Attestor, a
     """Record the proof of an ``attestation_recorded`` event on chain, then in the log."""
     with database.read() as tx:
         proof = tx.events.by_id(event_id).payload
-        statement = tx.views.statement(proof["statement_id"])
+        statement = issued_event(tx, proof["statement_id"]).payload
         key = json.loads(tx.batches.get(proof["verification_key"]))
         if anchored(tx, proof["statement_id"]) is not None:
             return

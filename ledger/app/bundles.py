@@ -8,6 +8,7 @@ from typing import Any
 
 from ledger.app.attestations import anchored, proved
 from ledger.app.ports import Transaction
+from ledger.app.statements import issued_event
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
 from ledger.domain.naming import seal_stream
@@ -32,7 +33,7 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     ``vkey`` is the log's verifier key. Raises ``NotFound`` for an unknown statement, or where no checkpoint that
     covers it has been signed yet.
     """
-    statement = tx.events.at(tx.views.statement(statement_id)["seq"])
+    statement = issued_event(tx, statement_id)
     checkpoint, size = _checkpoint(tx, statement)
     issued = statement.payload
     agreement = tx.views.agreement(issued["sla_id"])
@@ -57,22 +58,17 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     return canonical_bytes(bundle)
 
 
-def build_opening(tx: Transaction, statement_id: str, blocks: int) -> bytes:
+def build_opening(tx: Transaction, statement_id: str) -> bytes:
     """Counts of every window and salts of every block: what lets its holder recompute the telemetry root."""
-    issued = tx.views.statement(statement_id)
+    issued = issued_event(tx, statement_id).payload
     windows = tx.views.windows(issued["sla_id"], issued["period"])
-    names = (f"salt/{issued['seal_key']}/{index}" for index in range(blocks))
+    seal_key = issued["seal_key"]
+    names = [f"salt/{seal_key}/{event.payload['block']}" for event in tx.events.stream(seal_stream(seal_key))]
     return canonical_bytes(
         {
             "format": OPENING_FORMAT,
             "statement_id": statement_id,
-            "windows": [
-                {
-                    "state": window["state"],
-                    "cells": [{"objective": name, **cell} for name, cell in window["cells"].items()],
-                }
-                for window in windows
-            ],
+            "windows": [{"state": window["state"], "cells": window["cells"]} for window in windows],
             "salts": [str(int.from_bytes(tx.secrets.get(name), "big")) for name in names],
         }
     )

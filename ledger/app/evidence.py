@@ -158,7 +158,9 @@ class Anchor(Protocol):
         """The 32 bytes that the customer signs."""
         ...
 
-    def register(self, registration: Registration, customer_signature: bytes) -> Anchored: ...
+    def register(self, registration: Registration, customer_signature: bytes) -> None:
+        """Register a version of the terms; a version that is registered already is left as it is."""
+        ...
 
     def record(self, recording: Recording, verification_key: Mapping[str, Any], *, dev_unsafe: bool) -> Anchored:
         """Verify and record on chain; recording the same signals again changes nothing."""

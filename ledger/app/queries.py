@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Protocol, TypedDict
 
 from ledger.app.ports import Database, Transaction
+from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
-from ledger.domain.naming import statement_stream
 from ledger.errors import CursorInvalid, NotFound, OutsideTree, SlaLedgerError
-from ledger.merkle.checkpoint import parse_checkpoint
-from ledger.merkle.note import parse_note
 
 Row = Mapping[str, Any]
 
@@ -115,7 +112,7 @@ class Queries:
         """Raises ``NotFound``."""
         with self._database.read() as tx:
             row = tx.views.statement(statement_id)
-            return IssuedStatement(row, _issued(tx, row))
+            return IssuedStatement(row, issued_event(tx, row["id"]))
 
     def credits(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
         """Credits by start of their statement's period. Raises ``NotFound`` for an unknown agreement."""
@@ -150,7 +147,7 @@ class Queries:
         Raises ``NotFound``, and ``OutsideTree`` for a size the statement is not under.
         """
         with self._database.read() as tx:
-            event = _issued(tx, tx.views.statement(statement_id))
+            event = issued_event(tx, statement_id)
             current = tx.log.size()
             chosen = _covering_size(tx, event.seq, current) if size is None else size
             if not event.seq < chosen <= current:
@@ -246,18 +243,6 @@ def _known(tx: Transaction, sla_id: str | None) -> str | None:
     return sla_id
 
 
-def _issued(tx: Transaction, row: Row) -> StoredEvent:
-    first = date.fromisoformat(row["period"].partition("/")[0])
-    for event in tx.events.stream(statement_stream(row["sla_id"], first)):
-        if event.type == "statement_issued" and event.payload["statement_id"] == row["id"]:
-            return event
-    raise NotFound(f"the log holds no event that issued {row['id']}; run fsck", statement=row["id"])
-
-
 def _covering_size(tx: Transaction, seq: int, current: int) -> int:
-    note = tx.log.checkpoint()
-    if note is not None:
-        size = parse_checkpoint(parse_note(note.encode()).text).size
-        if size > seq:
-            return size
-    return current
+    signed = tx.log.checkpoint_size()
+    return signed if signed is not None and signed > seq else current

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.evidence import Attestor, Collector, Salts, Seal
@@ -10,7 +11,7 @@ from ledger.app.outbox import Stage
 from ledger.app.ports import Randomness, Receipt, Secrets, Transaction
 from ledger.app.windows import JudgedPeriod
 from ledger.domain.calendar import Period
-from ledger.domain.events import NewEvent
+from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.naming import seal_stream, statement_id, statement_stream
 from ledger.domain.settlement import Settlement, SettlementState, settle
 from ledger.errors import NotFound
@@ -95,6 +96,16 @@ def issue_statement(
     if attestable and settlement.state is SettlementState.SETTLED:
         tx.outbox.add(receipt.event_id, Stage.PROVE)
     return IssuedStatement(name, version, settlement, receipt)
+
+
+def issued_event(tx: Transaction, statement_id: str) -> StoredEvent:
+    """The event that issued a statement; raises ``NotFound``."""
+    row = tx.views.statement(statement_id)
+    first = date.fromisoformat(row["period"].partition("/")[0])
+    for event in tx.events.stream(statement_stream(row["sla_id"], first)):
+        if event.payload["statement_id"] == statement_id:
+            return event
+    raise NotFound(f"the log holds no event that issued {statement_id}", statement_id=statement_id)
 
 
 def load_salts(secrets: Secrets, seal_key: int, blocks: int) -> Salts:

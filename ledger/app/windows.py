@@ -30,7 +30,7 @@ class JudgedPeriod:
 
 
 def evaluate_windows(
-    tx: Transaction, registered: RegisteredAgreement, period: Period, *, read_rows: ReadRows, now_ns: int
+    tx: Transaction, registered: RegisteredAgreement, period: Period, *, read_rows: ReadRows
 ) -> JudgedPeriod:
     """Judge every window of a period and append the judgements that are new."""
     agreement = registered.agreement

@@ -17,7 +17,7 @@ from ledger.domain.agreement_schema import (
     OBJECTIVE_ID,
 )
 from ledger.domain.event_types import EVENT_TYPES
-from ledger.domain.schema import Flag, Integer, JsonSchema, ListOf, Nullable, Object, OneOf, Text
+from ledger.domain.schema import Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Text
 
 TRUST_FORMAT = "sla-ledger/trust/v1"
 
@@ -145,7 +145,7 @@ TRUST = Object(
         "log": Object({"origin": NAME, "vkey": _VKEY}),
         "issuer_ed25519_public_key": ED25519_PUBLIC_KEY,
         "customer_ed25519_public_key": ED25519_PUBLIC_KEY,
-        "circuits": ListOf(Object({"circuit_id": HASH, "dev_unsafe": Flag()}), 1, 100),
+        "circuits": ListOf(Object({"circuit_id": HASH, "dev_unsafe": Flag()}), 0, 100),
         "chain_id": UINT,
         "registry": EVM_ADDRESS,
     },

@@ -37,7 +37,7 @@ def _windows(case: Case, document: Mapping[str, Any]) -> tuple[Window, ...]:
     require(len(document["windows"]) == len(intervals), f"the period has {len(intervals)} windows")
     windows = []
     for interval, opened in zip(intervals, document["windows"], strict=True):
-        require([cell["objective"] for cell in opened["cells"]] == ids, "a window's cells are not the objectives'")
-        cells = tuple(Cell(cell["good"], cell["bad"]) for cell in opened["cells"])
+        require(set(opened["cells"]) == set(ids), "a window's cells are not the objectives'")
+        cells = tuple(Cell(opened["cells"][name]["good"], opened["cells"][name]["bad"]) for name in ids)
         windows.append(Window(interval, WindowState(opened["state"]), cells))
     return tuple(windows)

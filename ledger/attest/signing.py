@@ -125,26 +125,14 @@ def save_key(path: Path, key: SigningKey) -> None:
     pem = key._private.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    temporary: str | None = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pem)
-            file.flush()
-            os.fsync(file.fileno())
-        # A hard link appears whole under its name and, unlike a rename, never replaces what is there.
-        os.link(temporary, path)
-    except FileExistsError:
-        raise KeyFileUnusable(
-            f"{path} exists and is not overwritten: losing a key cannot be undone. Choose another file.",
-            path=str(path),
-        ) from None
-    except OSError as error:
-        raise KeyFileUnusable(f"The key cannot be written to {path}: {error.strerror}.", path=str(path)) from error
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink()
-    _sync_directory(path.parent)
+    _write_new(path, pem)
+
+
+def save_secret(path: Path, secret: bytes) -> None:
+    """Write a 32-byte secret of any kind of key as 64 hex digits, with the guarantees of ``save_key``."""
+    if len(secret) != SEED_BYTES:
+        raise KeyFileUnusable(f"A secret has {SEED_BYTES} bytes, this one has {len(secret)}.")
+    _write_new(path, secret.hex().encode() + b"\n")
 
 
 def load_key(path: Path) -> SigningKey:
@@ -165,6 +153,29 @@ def load_key(path: Path) -> SigningKey:
             f"{path} holds no Ed25519 private key: expected unencrypted PEM or 64 hex digits.", path=str(path)
         )
     return SigningKey(seed)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    temporary: str | None = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # A hard link appears whole under its name and, unlike a rename, never replaces what is there.
+        os.link(temporary, path)
+    except FileExistsError:
+        raise KeyFileUnusable(
+            f"{path} exists and is not overwritten: losing a key cannot be undone. Choose another file.",
+            path=str(path),
+        ) from None
+    except OSError as error:
+        raise KeyFileUnusable(f"The key cannot be written to {path}: {error.strerror}.", path=str(path)) from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink()
+    _sync_directory(path.parent)
 
 
 def _require_private(path: Path, status: os.stat_result) -> None:

@@ -1,0 +1,226 @@
+"""``sla-ledger demo``: the main job on a request log, with every party's keys on this machine."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log
+from ledger.cli.output import note, percent_floored, print_json, print_table
+from ledger.domain.agreement import Agreement
+from ledger.domain.agreement_schema import AGREEMENT
+from ledger.domain.calendar import Period
+from ledger.domain.canonical import canonical_bytes
+from ledger.domain.evaluation import Evaluator
+from ledger.domain.instant import format_instant_ns
+from ledger.domain.interval import Interval
+from ledger.domain.money import format_minor_units
+from ledger.domain.observation import RequestRow
+from ledger.domain.settlement import SettlementState
+from ledger.domain.window import period_named
+from ledger.errors import BadInput
+from ledger.ingest.agreement_yaml import parse_agreement, parse_document
+from ledger.ingest.request_log import RequestLog, open_request_log
+from ledger.resources import resource_dir
+from ledger.wiring import Services, create_data
+from ledger.wiring.main_job import MainJob, run_main_job
+from ledger.wiring.parties import DemoParties
+from ledger.wiring.services import default_key_cache
+
+MAX_LOG_BYTES = 256 * 1024 * 1024
+
+EPILOG = """\b
+Writes into DIR: agreement.yaml (signed), bundle.json, trust.json, opening.json, bundles/ and the ledger itself, which
+`sla-ledger up --data DIR` serves. Running it again adds another agreement to the same ledger.
+\b
+Exit codes:
+  0  done (a withheld or unproved statement is done, too: the output says why)
+  1  proving or anchoring failed
+  2  the log or the agreement cannot be used; nothing was written
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option("--requests", type=click.Path(path_type=Path), help="Request log (NDJSON). Default: the sample.")
+@click.option("--agreement", type=click.Path(path_type=Path), help="Terms (YAML); keys and nonce are replaced.")
+@click.option("--span", metavar="FROM/TO", help="Where the log is complete. Default: in the whole period.")
+@click.option("--period", metavar="PERIOD", help="Such as 2023-12-19/P1D. Default: the one that holds all rows.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Data directory to write.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def demo(
+    requests: Path | None, agreement: Path | None, span: str | None, period: str | None, out: Path, as_json: bool
+) -> None:
+    """Run the main job: agreement, facts, log, judgements, statement, credit, proof, anchor, bundle.
+
+    Without --agreement the example's terms are used for the service and dates of the log. This machine makes and
+    holds the keys of issuer, customer and collector, and a proving key that its maker can forge under: good for
+    trying, worth nothing as evidence.
+    """
+    requests = requests or resource_dir("examples") / "requests.ndjson"
+    span_interval = None if span is None else parse_span(span)
+    terms = _terms(requests, agreement)
+    chosen = _period(Agreement.from_document(terms), requests, period, span_interval)
+    log = _log_bytes(requests)
+    services = create_data(out, key_cache=default_key_cache(), notify=note)
+    try:
+        _require_over(chosen, services.clock.now_ns())
+        parties = DemoParties(services.keyring)
+        nonce = "0x" + services.randomness.bytes(32).hex()
+        document = parties.signed({**parties.with_keys(terms), "nonce": nonce})
+        signed = Agreement.from_document(document)
+        job = run_main_job(
+            services, parties, signed, chosen, log, read_rows=_read_rows, span=span_interval, step=_step(as_json)
+        )
+        _write(out, document, job)
+        _print(job, signed, services, out, as_json=as_json)
+    finally:
+        services.close()
+
+
+def _terms(requests: Path, agreement: Path | None) -> dict[str, Any]:
+    """The given terms, or the example's for the service and dates that the log names."""
+    path = agreement or resource_dir("examples") / "agreement.yaml"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
+    document: dict[str, Any] = dict(parse_document(data, str(path), AGREEMENT)[0])
+    if agreement is not None:
+        parse_agreement(data, str(path))
+        return document
+    services, first_ns, last_ns = _survey(requests)
+    if len(services) != 1:
+        named = ", ".join(sorted(services)[:5])
+        raise BadInput(f"{requests}: its rows name {len(services)} services ({named}); pass --agreement to choose one")
+    until = format_instant_ns(last_ns + int(timedelta(days=1).total_seconds()) * 10**9)[:10]
+    effective = {"from": format_instant_ns(first_ns)[:10], "until": until}
+    return {**document, "service": {**document["service"], "name": services.pop()}, "effective": effective}
+
+
+def _survey(requests: Path) -> tuple[set[str], int, int]:
+    """Services, first and last start of the usable rows."""
+    services: set[str] = set()
+    starts_ns: list[int] = []
+    with open_request_log(requests) as stream:
+        for row in RequestLog(stream, str(requests)):
+            if isinstance(row, RequestRow):
+                services.add(row.service)
+                starts_ns.append(row.started_at_ns)
+    if not starts_ns:
+        raise BadInput(f"{requests}: no row can be used; `sla-ledger settle` names what is wrong with each")
+    return services, min(starts_ns), max(starts_ns)
+
+
+def _period(agreement: Agreement, requests: Path, named: str | None, span: Interval | None) -> Period:
+    period = None if named is None else period_named(agreement, named)
+    evaluator = Evaluator(agreement, period, spans=[] if span is None else [span])
+    problems = Problems(str(requests))
+    read_log(requests, evaluator, problems)
+    if evaluator.period is None or evaluator.other_periods:
+        raise period_unclear(evaluator, agreement, requests)
+    problems.report()
+    return evaluator.period
+
+
+def _log_bytes(requests: Path) -> bytes:
+    size = requests.stat().st_size
+    if size > MAX_LOG_BYTES:
+        raise BadInput(
+            f"{requests} has {size} bytes; one batch has at most {MAX_LOG_BYTES}. `settle` reads logs of any size"
+        )
+    return requests.read_bytes()
+
+
+def _require_over(period: Period, now_ns: int) -> None:
+    if period.interval.end_ns > now_ns:
+        end = format_instant_ns(period.interval.end_ns)
+        raise BadInput(f"the period {period} ends at {end}, which is still to come; settle it after that")
+
+
+def _read_rows(data: bytes) -> RequestLog:
+    return RequestLog(io.BytesIO(data), "batch")
+
+
+def _step(quiet: bool) -> Callable[[str], None]:
+    def say(what: str) -> None:
+        if not quiet:
+            note(f"- {what}")
+
+    return say
+
+
+def _write(out: Path, document: dict[str, Any], job: MainJob) -> None:
+    (out / "bundles").mkdir(exist_ok=True)
+    (out / "agreement.yaml").write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    (out / "bundle.json").write_bytes(job.bundle)
+    (out / "bundles" / f"{job.statement.id}.json").write_bytes(job.bundle)
+    (out / "trust.json").write_bytes(canonical_bytes(job.trust))
+    if job.opening is None:
+        (out / "opening.json").unlink(missing_ok=True)
+    else:
+        (out / "opening.json").write_bytes(job.opening)
+
+
+def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *, as_json: bool) -> None:
+    settlement = job.statement.settlement
+    credit = settlement.credit
+    if as_json:
+        objectives = [
+            {
+                "id": result.objective.id,
+                "good": result.good,
+                "valid": result.valid,
+                "target": result.objective.target,
+                "verdict": str(result.state),
+            }
+            for result in settlement.objectives
+        ]
+        print_json(
+            {
+                "statement_id": job.statement.id,
+                "period": str(settlement.period),
+                "state": str(settlement.state),
+                "objectives": objectives,
+                "credit": {"currency": settlement.currency, "minor_units": credit},
+                "proof_hash": job.proof_hash,
+                "tx_hash": job.tx_hash,
+                "not_attestable": list(settlement.not_attestable),
+            }
+        )
+        return
+    shown = "-" if credit is None else f"{format_minor_units(credit, settlement.currency)} {settlement.currency}"
+    print_table(
+        ("objective", "good/valid", "attained", "target", "verdict", "credit", "proof", "tx"),
+        [
+            (
+                result.objective.id,
+                f"{result.good}/{result.valid}",
+                percent_floored(result.good, result.valid),
+                f"{result.objective.target} %",
+                str(result.state),
+                shown,
+                _short(job.proof_hash),
+                _short(job.tx_hash),
+            )
+            for result in settlement.objectives
+        ],
+    )
+    click.echo()
+    click.echo(f"Statement {job.statement.id} of {agreement.service}, {settlement.period}: credit {shown}")
+    if settlement.state is SettlementState.WITHHELD:
+        coverage = settlement.coverage
+        click.echo(f"Withheld and unproved: {coverage.observed} of {coverage.windows} windows were observed.")
+    for reason in settlement.not_attestable:
+        click.echo(f"Unproved: {reason}")
+    click.echo(f"Verify it:  sla-ledger verify {out}/bundle.json --trust {out}/trust.json --accept-dev")
+    click.echo(f"Serve it:   sla-ledger up --data {out} --port 8000")
+
+
+def _short(name: str | None) -> str:
+    return "-" if name is None else name[:12] + "..."

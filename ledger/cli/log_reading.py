@@ -1,0 +1,94 @@
+"""Reading a request log for a command: rows into an evaluator, problems into messages, one period out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ledger.cli.output import note, with_progress
+from ledger.domain.agreement import Agreement
+from ledger.domain.evaluation import Evaluator
+from ledger.domain.instant import parse_instant_ns
+from ledger.domain.interval import Interval
+from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
+from ledger.errors import BadInput
+from ledger.ingest.request_log import RequestLog, open_request_log
+
+SHOWN_PROBLEMS = 20
+SHOWN_PERIODS = 40
+
+
+class Problems:
+    """Rows that could not be used: the first few are shown, all are counted."""
+
+    def __init__(self, file: str) -> None:
+        self.count = 0
+        self._file = file
+        self._shown: list[str] = []
+
+    def add(self, row: RequestRow | RowRejection, result: Verdict | RowRejection) -> None:
+        if result is Verdict.DUPLICATE:
+            return
+        self.count += 1
+        if self.count > SHOWN_PROBLEMS:
+            return
+        if isinstance(result, RowRejection):
+            field = f"{result.field}: " if result.field else ""
+            self._shown.append(f"{self._file}:{result.line}: {field}{result.message} (rejected: {result.reason})")
+        elif isinstance(row, RequestRow):
+            self._shown.append(
+                f"{self._file}:{row.line}: request_id: {row.request_id[:80]!r} came before with another body "
+                "(conflict: the id counts once, as failed)"
+            )
+
+    def report(self) -> None:
+        for line in self._shown:
+            note(line)
+        if self.count > SHOWN_PROBLEMS:
+            note(f"... and {self.count - SHOWN_PROBLEMS} more rows that could not be used")
+
+
+def read_log(path: Path, evaluator: Evaluator, problems: Problems) -> None:
+    with open_request_log(path) as stream:
+        log = RequestLog(stream, str(path))
+        size = max(path.stat().st_size, 1)
+        add, accepted = evaluator.add, Verdict.ACCEPTED
+        for row in with_progress(log, lambda: 100 * log.bytes_read / size, f"reading {path.name}"):
+            result = add(row)
+            if result is not accepted:
+                problems.add(row, result)
+
+
+def parse_span(text: str) -> Interval:
+    start, separator, end = text.partition("/")
+    if not separator:
+        raise BadInput(f"--span {text[:80]!r}: write FROM/TO, such as 2023-12-19T00:00:00Z/2023-12-20T00:00:00Z")
+    return Interval(parse_instant_ns(start), parse_instant_ns(end))
+
+
+def period_unclear(evaluator: Evaluator, agreement: Agreement, path: Path) -> BadInput:
+    counts = evaluator.counts
+    if evaluator.period is None and not evaluator.other_periods:
+        services = ", ".join(list(evaluator.other_services)[:5])
+        hint = f"; its rows name {services} (see --service)" if services else ""
+        return BadInput(
+            f"{path}: no usable row of the service {agreement.service!r}, so the period is unknown{hint}; "
+            "name it with --period",
+            file=str(path),
+            services=list(evaluator.other_services),
+        )
+    found = {str(period): count for period, count in evaluator.other_periods.items() if period is not None}
+    if evaluator.period is not None:
+        inside = counts.accepted + counts.duplicates + counts.conflicts + counts.rejected.get(Reason.OUTSIDE_SPAN, 0)
+        found[str(evaluator.period)] = inside
+    lines = [f"  {name}  {count} rows" for name, count in sorted(found.items())]
+    if len(lines) > SHOWN_PERIODS:
+        lines = [*lines[:SHOWN_PERIODS], f"  ... and {len(lines) - SHOWN_PERIODS} more periods"]
+    if outside := evaluator.other_periods.get(None):
+        effective = f"{agreement.effective_from} to {agreement.effective_until}"
+        lines.append(f"  outside every period of the agreement ({effective}, {agreement.timezone})  {outside} rows")
+    return BadInput(
+        f"{path}: no one period holds all rows; name one with --period:\n" + "\n".join(lines),
+        file=str(path),
+        periods=found,
+        outside=evaluator.other_periods.get(None, 0),
+    )

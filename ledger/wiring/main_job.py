@@ -1,0 +1,126 @@
+"""The main job on one log: agreement -> facts -> log -> judgements -> statement -> credit -> proof -> anchor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.app.agreements import load_agreement, register_agreement, registration_of
+from ledger.app.attestations import anchored, proved
+from ledger.app.bundles import build_opening
+from ledger.app.observations import ReadRows, RecordedBatch, record_observations
+from ledger.app.statements import IssuedStatement, issue_statement
+from ledger.app.windows import evaluate_windows
+from ledger.attest.bundle_schema import TRUST_FORMAT
+from ledger.attest.signing import verify
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.interval import Interval
+from ledger.wiring.parties import DemoParties
+from ledger.wiring.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class MainJob:
+    """What the main job came to. ``opening`` and the proof's names are None for an unproved statement."""
+
+    batch: RecordedBatch
+    statement: IssuedStatement
+    proof_hash: str | None
+    tx_hash: str | None
+    bundle: bytes
+    opening: bytes | None
+    trust: dict[str, Any]
+
+
+def run_main_job(
+    services: Services,
+    parties: DemoParties,
+    agreement: Agreement,
+    period: Period,
+    log: bytes,
+    *,
+    read_rows: ReadRows,
+    span: Interval | None,
+    step: Callable[[str], None],
+) -> MainJob:
+    """Do everything for one period. ``span`` is where the log is complete; None: in the whole period.
+
+    ``step`` is told what happens next. Each use case is a transaction; proof and anchor follow by the outbox.
+    """
+    database, attestor, now_ns = services.database, services.attestor, services.clock.now_ns
+    sla_id = attestor.sla_id(agreement)
+    step("registering the agreement")
+    registration = registration_of(agreement, attestor, period, terms_version=1)
+    anchor = services.chain.anchor
+    signature = None
+    if registration is not None:
+        signature = parties.sign_registration(anchor.registration_digest(registration))
+    with database.begin() as tx:
+        register_agreement(
+            tx,
+            agreement,
+            attestor=attestor,
+            verify=verify,
+            terms_version=1,
+            registration=registration,
+            customer_signature=signature,
+            now_ns=now_ns(),
+        )
+    step("recording the request log")
+    with database.begin() as tx:
+        registered = load_agreement(tx, sla_id, attestor)
+        batch = record_observations(
+            tx,
+            registered,
+            log,
+            read_rows=read_rows,
+            declared_complete=span or period.interval,
+            now_ns=now_ns(),
+        )
+    step("judging windows and settling the period")
+    with database.begin() as tx:
+        judged = evaluate_windows(tx, registered, period, read_rows=read_rows)
+        statement = issue_statement(
+            tx,
+            registered,
+            period,
+            judged,
+            attestor=attestor,
+            collector=parties,
+            randomness=services.randomness,
+            now_ns=now_ns(),
+        )
+    step("proving the statement and recording it on chain")
+    services.runner.run_until_idle()
+    services.sign_log()
+    return _evidence(services, agreement, batch, statement)
+
+
+def _evidence(services: Services, agreement: Agreement, batch: RecordedBatch, statement: IssuedStatement) -> MainJob:
+    with services.database.read() as tx:
+        proof, placed = proved(tx, statement.id), anchored(tx, statement.id)
+        opening = build_opening(tx, statement.id) if not statement.settlement.not_attestable else None
+    signer, anchor = services.log_signer, services.chain.anchor
+    circuits = []
+    if proof is not None:
+        circuits = [{"circuit_id": proof.payload["circuit_id"], "dev_unsafe": proof.payload["dev_key"]}]
+    trust = {
+        "format": TRUST_FORMAT,
+        "log": {"origin": signer.origin, "vkey": signer.vkey},
+        "issuer_ed25519_public_key": agreement.issuer.ed25519_public_key.hex(),
+        "customer_ed25519_public_key": agreement.customer.ed25519_public_key.hex(),
+        "circuits": circuits,
+        "chain_id": str(anchor.chain_id),
+        "registry": anchor.registry,
+    }
+    return MainJob(
+        batch=batch,
+        statement=statement,
+        proof_hash=None if proof is None else proof.payload["proof_hash"],
+        tx_hash=None if placed is None else placed.payload["tx_hash"],
+        bundle=services.get(statement.id),
+        opening=opening,
+        trust=trust,
+    )

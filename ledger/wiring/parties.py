@@ -1,0 +1,51 @@
+"""The parties of a demonstration: one machine holds the keys that issuer, customer and collector would hold apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eth_account import Account
+
+from ledger.app.evidence import TelemetrySignature
+from ledger.attest import babyjub
+from ledger.domain.agreement import Agreement
+from ledger.wiring.keyring import Keyring
+
+
+class DemoParties:
+    """Issuer, customer and collector, with keys from a data directory's keyring."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
+        self._collector_seed = keyring.secret("collector")
+
+    def with_keys(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """An agreement document with these parties' keys in place of its own, unsigned."""
+        x, y = babyjub.public_key(self._collector_seed)
+        parties = {name: {**document["parties"][name], **self._keys(name)} for name in ("issuer", "customer")}
+        collector = {**document["collector"], "babyjubjub_public_key": {"x": str(x), "y": str(y)}}
+        unsigned = {key: value for key, value in document.items() if key != "signatures"}
+        return {**unsigned, "parties": parties, "collector": collector}
+
+    def signed(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The document with both parties' signatures; raises ``DocumentInvalid`` where it is no agreement."""
+        message = Agreement.from_document(document).signing_message
+        keys = {name: self._keyring.signing_key(name) for name in ("issuer", "customer")}
+        return {**document, "signatures": {name: key.sign(message).hex() for name, key in keys.items()}}
+
+    def sign_registration(self, digest: bytes) -> bytes:
+        """The customer's signature over a registration's EIP-712 digest: 65 bytes r, s, v."""
+        account = Account.from_key(self._keyring.secret("customer-evm"))
+        return bytes(Account.unsafe_sign_hash(digest, account.key).signature)
+
+    def sign(self, telemetry_root: int) -> TelemetrySignature:
+        """The collector's signature (``ledger.app.evidence.Collector``)."""
+        signature = babyjub.sign(self._collector_seed, telemetry_root)
+        return TelemetrySignature(signature.r8, signature.s)
+
+    def _keys(self, name: str) -> dict[str, str]:
+        return {
+            "ed25519_public_key": self._keyring.signing_key(name).public_key.hex(),
+            "evm_address": str(Account.from_key(self._keyring.secret(f"{name}-evm")).address),
+        }

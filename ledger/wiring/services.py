@@ -1,0 +1,211 @@
+"""A data directory opened: database, chain, prover, log key and the dispatcher over them.
+
+``data.json`` marks the directory and keeps the embedded chain's genesis time; keys are files in ``keys/``.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+
+from ledger.app import anchoring, attestations
+from ledger.app.bundles import build_bundle
+from ledger.app.checkpoints import sign_checkpoint
+from ledger.app.outbox import OutboxRunner, Stage
+from ledger.app.queries import ChainStatus, SchemaState
+from ledger.attest.attestor import CircuitAttestor
+from ledger.attest.circuits import load_circuits
+from ledger.attest.prover import Groth16Prover
+from ledger.attest.signing import NoteKey
+from ledger.attest.zk_keys import KeyCache
+from ledger.domain.canonical import canonical_bytes, parse_json
+from ledger.domain.instant import SECOND_NS
+from ledger.errors import DataDirectoryInvalid, SlaLedgerError
+from ledger.merkle.checkpoint import Checkpoint
+from ledger.merkle.checkpoint import sign_checkpoint as sign_note
+from ledger.resources import resource_dir
+from ledger.store.database import SqliteDatabase
+from ledger.store.migrate import SCHEMA_REVISION
+from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain
+from ledger.wiring.keyring import Keyring
+
+DATA_FORMAT = "sla-ledger/data/v1"
+DATA_FILE = "data.json"
+POLL_S = 0.2
+
+Notify = Callable[[str], None]
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now_ns(self) -> int:
+        return time.time_ns()
+
+
+class SystemRandomness:
+    """The operating system's randomness."""
+
+    def bytes(self, count: int) -> bytes:
+        return os.urandom(count)
+
+
+class LogSigner:
+    """Signs checkpoints of this log; the origin names the log by its key."""
+
+    def __init__(self, key: NoteKey) -> None:
+        self._key = key
+        self.origin = key.key.name
+        self.vkey = key.key.vkey()
+
+    def sign(self, size: int, root: bytes) -> str:
+        return sign_note(Checkpoint(self.origin, size, root), [self._key]).decode()
+
+
+class Dispatcher:
+    """Works the outbox in a thread of this process and signs the log after it."""
+
+    def __init__(self, run_once: Callable[[], bool], after_work: Callable[[], None], notify: Notify) -> None:
+        self._run_once = run_once
+        self._after_work = after_work
+        self._notify = notify
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._loop, name="dispatcher", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _loop(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if self._run_once():
+                    self._after_work()
+                    continue
+            except SlaLedgerError as error:
+                self._notify(f"the dispatcher goes on after an error: {error.message}")
+            self._stopping.wait(POLL_S)
+
+
+class Services:
+    """Everything the commands and the API need from one data directory. Close it when done."""
+
+    def __init__(self, folder: Path, genesis_timestamp_s: int, *, key_cache: Path, notify: Notify) -> None:
+        self.folder = folder
+        self.clock = SystemClock()
+        self.randomness = SystemRandomness()
+        self.keyring = Keyring(folder / "keys", self.randomness)
+        self.database = SqliteDatabase(folder / "ledger.db", self.clock, self.randomness)
+        self.issuer_key = self.keyring.signing_key("issuer")
+        log_key = self.keyring.signing_key("log")
+        self.log_signer = LogSigner(NoteKey(f"sla-ledger.local/{log_key.public_key.hex()[:16]}", log_key))
+        self._genesis_timestamp_s = genesis_timestamp_s
+        circuits = load_circuits(resource_dir("circuits"))
+        keys = KeyCache(key_cache, resource_dir("circuits"), notify)
+        self._provers = {circuit.name: Groth16Prover(circuit, keys) for circuit in circuits}
+        self.attestor = CircuitAttestor(circuits, self._provers)
+        self.dispatcher = Dispatcher(self._run_once, self.sign_log, notify)
+
+    @cached_property
+    def chain(self) -> ReplayedChain:
+        """The embedded chain, rebuilt from its stored transactions when it is first needed."""
+        accounts = ChainAccounts.from_secrets(
+            deployer=self.keyring.secret("deployer-evm"), issuer=self.keyring.secret("issuer-evm")
+        )
+        return open_chain(self.database, accounts, self._genesis_timestamp_s, self.clock)
+
+    @cached_property
+    def runner(self) -> OutboxRunner:
+        """The stages of this deployment."""
+        anchor, attestor, clock = self.chain.anchor, self.attestor, self.clock
+        register = partial(anchoring.register_on_chain, self.database, attestor=attestor, anchor=anchor)
+        prove = partial(
+            attestations.prove_statement,
+            self.database,
+            attestor=attestor,
+            chain_id=anchor.chain_id,
+            registry=anchor.registry,
+            clock=clock,
+        )
+        record = partial(anchoring.anchor_statement, self.database, attestor=attestor, anchor=anchor, clock=clock)
+        return OutboxRunner(self.database, {Stage.REGISTER: register, Stage.PROVE: prove, Stage.ANCHOR: record}, clock)
+
+    @property
+    def queries_bundles(self) -> Services:
+        """The source of bundles: they are made from the ledger when asked for."""
+        return self
+
+    def get(self, statement_id: str) -> bytes:
+        """The bundle of a statement; raises ``NotFound``."""
+        with self.database.read() as tx:
+            return build_bundle(tx, statement_id, vkey=self.log_signer.vkey, sign=self.issuer_key.sign)
+
+    def sign_log(self) -> None:
+        """Sign the present size of the log."""
+        sign_checkpoint(self.database, self.log_signer)
+
+    def _run_once(self) -> bool:
+        # The runner needs the chain, whose replay takes a moment: not before the dispatcher starts.
+        return self.runner.run_once()
+
+    def chain_status(self) -> ChainStatus:
+        return self.chain.status()
+
+    def schema_state(self) -> SchemaState:
+        return SchemaState(self.database.revision(), SCHEMA_REVISION)
+
+    def close(self) -> None:
+        for prover in self._provers.values():
+            prover.close()
+        self.database.close()
+
+
+def create_data(folder: Path, *, key_cache: Path, notify: Notify) -> Services:
+    """Open a data directory, making it first where ``folder`` is absent or empty.
+
+    Raises ``DataDirectoryInvalid`` where the folder holds something else: nothing of another's is written into.
+    """
+    marker = folder / DATA_FILE
+    if not marker.exists():
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise DataDirectoryInvalid(
+                f"{folder} is not empty and holds no ledger; name a new or empty directory", path=str(folder)
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        genesis = {"format": DATA_FORMAT, "genesis_timestamp_s": SystemClock().now_ns() // SECOND_NS}
+        marker.write_bytes(canonical_bytes(genesis))
+    return open_data(folder, key_cache=key_cache, notify=notify)
+
+
+def open_data(folder: Path, *, key_cache: Path | None = None, notify: Notify = lambda _: None) -> Services:
+    """Open a data directory that ``create_data`` made; raises ``DataDirectoryInvalid``."""
+    marker = folder / DATA_FILE
+    try:
+        document = parse_json(marker.read_bytes(), max_bytes=4096)
+        if document["format"] != DATA_FORMAT:
+            raise ValueError(f"its format is {document['format']!r}")
+        timestamp_s = int(document["genesis_timestamp_s"])
+    except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
+        raise DataDirectoryInvalid(
+            f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger demo --out DIR",
+            path=str(folder),
+        ) from error
+    return Services(folder, timestamp_s, key_cache=key_cache or default_key_cache(), notify=notify)
+
+
+def default_key_cache() -> Path:
+    """Where proving keys are kept: ``SLA_LEDGER_KEY_CACHE``, or ``sla-ledger/keys`` in the user's cache."""
+    named = os.environ.get("SLA_LEDGER_KEY_CACHE")
+    if named:
+        return Path(named)
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache) / "sla-ledger" / "keys"
