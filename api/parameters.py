@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from litestar import Request
 from litestar.exceptions import NotFoundException
-from litestar.params import Parameter
+from litestar.params import PathParameter, QueryParameter
 
 from ledger.domain.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical
 from ledger.errors import CursorInvalid, NotCanonical, QueryInvalid
@@ -16,24 +16,30 @@ from ledger.errors import CursorInvalid, NotCanonical, QueryInvalid
 MAX_PAGE = 100
 _MAX_CURSOR = 300
 
-Limit: TypeAlias = Annotated[int, Parameter(ge=1, le=MAX_PAGE, description=f"Items on a page, 1 to {MAX_PAGE}")]
+Limit: TypeAlias = Annotated[int, QueryParameter(ge=1, le=MAX_PAGE, description=f"Items on a page, 1 to {MAX_PAGE}")]
 CursorText: TypeAlias = Annotated[
     str | None,
-    Parameter(max_length=_MAX_CURSOR, description="`next_cursor` of the page before; opaque; absent for the first"),
+    QueryParameter(
+        max_length=_MAX_CURSOR, description="`next_cursor` of the page before; opaque; absent for the first"
+    ),
+]
+SlaId: TypeAlias = Annotated[str, PathParameter(description="`0x` and 64 lowercase hex digits")]
+StatementId: TypeAlias = Annotated[
+    str, PathParameter(description="Such as `1f0c3a9b7e21.2023-12-19.v1`: agreement, first local date, version")
 ]
 SlaFilter: TypeAlias = Annotated[
     str | None,
-    Parameter(pattern="^0x[0-9a-f]{64}$", description="Only of this agreement: `0x` and 64 lowercase hex digits"),
+    QueryParameter(pattern="^0x[0-9a-f]{64}$", description="Only of this agreement: `0x` and 64 lowercase hex digits"),
 ]
 Since: TypeAlias = Annotated[
-    int, Parameter(ge=0, le=MAX_SAFE_INTEGER, description="First log position (`seq`), counted from 0")
+    int, QueryParameter(ge=0, le=MAX_SAFE_INTEGER, description="First log position (`seq`), counted from 0")
 ]
 TreeSize: TypeAlias = Annotated[
-    int, Parameter(ge=0, le=MAX_SAFE_INTEGER, description="Number of leaves of the log's tree")
+    int, PathParameter(ge=0, le=MAX_SAFE_INTEGER, description="Number of leaves of the log's tree")
 ]
 OptionalTreeSize: TypeAlias = Annotated[
     int | None,
-    Parameter(
+    QueryParameter(
         ge=1,
         le=MAX_SAFE_INTEGER,
         description="Number of leaves the path leads to; the newest signed checkpoint's where absent",

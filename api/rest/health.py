@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from litestar import get
 from litestar.datastructures import CacheControlHeader
+from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
 from api.problems import PROBLEM_MEDIA_TYPE, NotReady, Problem
@@ -51,7 +52,7 @@ def live() -> Alive:
         )
     },
 )
-def ready(health: Health) -> Ready:
+def ready(health: NamedDependency[Health]) -> Ready:
     """200 where questions can be answered, else a problem with status 503 that says what is missing."""
     found = health.check()
     if not found.ready or found.schema is None:

@@ -8,9 +8,9 @@ import msgspec
 from litestar import MediaType
 
 from api.parameters import Limit, Since, TreeSize
-from api.rest.reading import reads
+from api.rest.reading import Asked, reads
 from api.rest.values import Decimal, Digest, Seq
-from ledger.app.queries import ChainStatus, Queries
+from ledger.app.queries import ChainStatus
 from ledger.domain.events import StoredEvent
 from ledger.merkle.hasher import leaf_hash
 
@@ -60,7 +60,7 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @reads("/v1/events", summary="Events of the log", tag="log")
-def list_events(queries: Queries, since: Since = 0, limit: Limit = 50) -> EventPage:
+def list_events(queries: Asked, since: Since = 0, limit: Limit = 50) -> EventPage:
     """Events from a log position on, with salts and payloads, so that a reader can rebuild the whole tree."""
     found = queries.events(since, limit=limit)
     items = [_event(event) for event in found.events]
@@ -74,7 +74,7 @@ def list_events(queries: Queries, since: Since = 0, limit: Limit = 50) -> EventP
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
-def latest_checkpoint(queries: Queries) -> str:
+def latest_checkpoint(queries: Asked) -> str:
     """The newest checkpoint: a C2SP tlog-checkpoint in a signed note."""
     return queries.checkpoint(None)
 
@@ -86,13 +86,13 @@ def latest_checkpoint(queries: Queries) -> str:
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
-def get_checkpoint(queries: Queries, size: TreeSize) -> str:
+def get_checkpoint(queries: Asked, size: TreeSize) -> str:
     """The signed checkpoint of exactly this many leaves."""
     return queries.checkpoint(size)
 
 
 @reads("/v1/chain", summary="The embedded chain", tag="chain", problems=(400,))
-def get_chain(queries: Queries) -> Chain:
+def get_chain(queries: Asked) -> Chain:
     """What was replayed onto the embedded chain, and what could not be, with the reasons."""
     return _chain(queries.chain())
 

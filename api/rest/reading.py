@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from litestar import MediaType, get
+from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
 
 from api.problems import PROBLEM_MEDIA_TYPE, Problem
+from ledger.app.queries import Queries
+
+Asked: TypeAlias = NamedDependency[Queries]
+"""The type of a handler's ``queries`` argument."""
 
 _MEANINGS = {
     400: "A parameter is unknown, repeated or not usable",

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from litestar import MediaType, Response
 
-from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, decode_cursor, encode_cursor
-from api.rest.reading import reads
+from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, StatementId, decode_cursor, encode_cursor
+from api.rest.reading import Asked, reads
 from api.rest.values import (
     Address,
     Decimal,
@@ -21,7 +21,7 @@ from api.rest.values import (
     instant,
     money,
 )
-from ledger.app.queries import Queries, Row
+from ledger.app.queries import Row
 from ledger.merkle.hasher import leaf_hash
 
 
@@ -52,6 +52,10 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True):
 
     circuit: str
     circuit_id: Digest
+    chain_id: Annotated[Decimal, msgspec.Meta(description="The chain whose registry the proof is made for")]
+    registry: Address
+    previous_ctx: Annotated[Decimal, msgspec.Meta(description="ctx of the version it replaces; 0 for the first")]
+    verification_key: Annotated[Digest, msgspec.Meta(description="SHA-256 of the verification key's document")]
     signals: Annotated[list[Decimal], msgspec.Meta(description="The six public signals")]
     proof_hash: Word
     proof: Annotated[str, msgspec.Meta(description="256 bytes in lowercase hex, EVM order")]
@@ -64,7 +68,6 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True):
 
     chain_id: Decimal
     registry: Address
-    verifier: Address
     tx_hash: Word
     block_number: int
     block_hash: Word
@@ -145,7 +148,7 @@ class InclusionProof(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads("/v1/statements", summary="List statements", tag="statements", problems=(400, 404, 503))
 def list_statements(
-    queries: Queries, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
+    queries: Asked, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
 ) -> StatementPage:
     """Statements of one agreement or of all, by the start of their period."""
     listing = f"statements/{sla_id or ''}"
@@ -154,7 +157,7 @@ def list_statements(
 
 
 @reads("/v1/statements/{statement_id:str}", summary="One statement", tag="statements", problems=(400, 404, 503))
-def get_statement(queries: Queries, statement_id: str) -> StatementDetail:
+def get_statement(queries: Asked, statement_id: StatementId) -> StatementDetail:
     """A statement with the trace of its credit."""
     issued = queries.statement(statement_id)
     return StatementDetail(
@@ -166,7 +169,7 @@ def get_statement(queries: Queries, statement_id: str) -> StatementDetail:
 
 
 @reads("/v1/statements/{statement_id:str}/inclusion", summary="Inclusion proof", tag="log", problems=(400, 404, 503))
-def get_inclusion(queries: Queries, statement_id: str, size: OptionalTreeSize = None) -> InclusionProof:
+def get_inclusion(queries: Asked, statement_id: StatementId, size: OptionalTreeSize = None) -> InclusionProof:
     """The audit path from the statement's event to the root of a tree, the newest signed one by default."""
     found = queries.inclusion(statement_id, size)
     return InclusionProof(
@@ -181,9 +184,7 @@ def get_inclusion(queries: Queries, statement_id: str, size: OptionalTreeSize = 
 
 
 @reads("/v1/credits", summary="List credits", tag="statements", problems=(400, 404, 503))
-def list_credits(
-    queries: Queries, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
-) -> CreditPage:
+def list_credits(queries: Asked, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None) -> CreditPage:
     """Credits of one agreement or of all, by the start of their period. Withheld statements have none."""
     listing = f"credits/{sla_id or ''}"
     page = queries.credits(sla_id, after=decode_cursor(cursor, listing), limit=limit)
@@ -197,7 +198,7 @@ def list_credits(
     problems=(400, 404, 503),
     shape=dict[str, Any],
 )
-def get_bundle(queries: Queries, statement_id: str) -> Response[bytes]:
+def get_bundle(queries: Asked, statement_id: StatementId) -> Response[bytes]:
     """The exact bytes that `sla-ledger verify` reads, whoever holds them.
 
     They change when the statement is anchored (the issuer signs anew), so ask again with `If-None-Match`. The
