@@ -193,6 +193,14 @@ def test_a_tile_of_wrong_length_is_named(bad: bytes) -> None:
         grow(3, [LEAVES[3]], damaged)
 
 
+def test_a_tile_wider_than_the_log_is_read_only_as_far_as_the_log_goes() -> None:
+    """A wider tile may be left behind by a writer that never moved the log's size forward."""
+    leftover = b"".join([*LEAVES[:3], EMPTY_ROOT, EMPTY_ROOT])
+    growth = grow(3, LEAVES[3:5], lambda _wanted: {TileId(0, 0, 3): leftover})
+    assert growth.root == mth(LEAVES[:5])
+    assert growth.tiles == {TileId(0, 0, 5): b"".join(LEAVES[:5])}
+
+
 # --- proofs ------------------------------------------------------------------------------------
 
 
@@ -293,8 +301,7 @@ def test_no_altered_consistency_proof_verifies(data: st.DataObject, new_size: in
     proof = tuple(subproof(old_size, LEAVES[:new_size], True))
     old_root, new_root = ROOTS[old_size], ROOTS[new_size]
     lies: list[tuple[int, int, bytes, bytes, Sequence[bytes]]] = [
-        (old_size, new_size, old_root, new_root, lie)
-        for lie in damaged_paths(proof, data.draw(st.integers(0, 8)), bit)
+        (old_size, new_size, old_root, new_root, lie) for lie in damaged_paths(proof, data.draw(st.integers(0, 8)), bit)
     ]
     lies += [(other, new_size, ROOTS[other], new_root, proof) for other in range(302) if other != old_size]
     lies += [(old_size, other, old_root, ROOTS[other], proof) for other in range(302) if other != new_size]
@@ -317,6 +324,21 @@ def test_the_old_root_must_hold_even_where_the_proof_starts_from_it() -> None:
         verify_consistency(4, 7, ROOTS[3], ROOTS[7], subproof(4, LEAVES[:7], True))
 
 
+@given(data=st.data(), size=st.integers(1, 255))
+def test_a_path_that_climbs_past_its_tree_is_refused(data: st.DataObject, size: int) -> None:
+    """The claimed tree is the right part of a larger one: the whole path, taken literally, ends at a true root."""
+    left = 256
+    index = data.draw(st.integers(0, size - 1))
+    leaves = LEAVES[: left + size]
+    with pytest.raises(TreeProofInvalid, match="does not fit"):
+        root_from_inclusion(index, size, leaves[left + index], path(left + index, leaves))
+    old_size = index + 1
+    if old_size < size:
+        proof = subproof(left + old_size, leaves, True)
+        with pytest.raises(TreeProofInvalid, match="does not fit"):
+            verify_consistency(old_size, size, mth(leaves[: left + old_size]), mth(leaves), proof)
+
+
 @pytest.mark.parametrize("new_size", [0, 1, 2, 255])
 def test_consistency_from_the_empty_tree_is_refused(new_size: int) -> None:
     """Witnesses accept old size 0 with an empty proof; that is their protocol's rule, not a proof."""
@@ -330,6 +352,14 @@ def test_sizes_of_another_type_are_refused(wrong: object) -> None:
         root_from_inclusion(0, wrong, LEAVES[0], [])  # type: ignore[arg-type]
     with pytest.raises(TreeProofInvalid):
         verify_consistency(wrong, 1, ROOTS[1], ROOTS[1], [])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_a_path_holds_nothing_but_32_byte_hashes(length: int) -> None:
+    with pytest.raises(TreeProofInvalid, match=f"hash 1 has {length} bytes"):
+        verify_inclusion(0, 3, LEAVES[0], [LEAVES[1], bytes(length)], ROOTS[3])
+    with pytest.raises(TreeProofInvalid, match=f"hash 1 has {length} bytes"):
+        verify_consistency(1, 3, ROOTS[1], ROOTS[3], [LEAVES[1], bytes(length)])
 
 
 def test_an_endless_path_is_refused_before_hashing() -> None:
