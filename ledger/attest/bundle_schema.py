@@ -126,9 +126,7 @@ OPENING = Object(
             Object(
                 {
                     "state": OneOf(("observed", "excluded", "no_data")),
-                    "cells": ListOf(
-                        Object({"objective": Text(OBJECTIVE_ID, max_length=40), **_COUNTS.required}), 0, 16
-                    ),
+                    "cells": MapOf(OBJECTIVE_ID, _COUNTS, 16),
                 }
             ),
             1,
