@@ -12,7 +12,7 @@ import pytest
 
 from ledger.attest.signing import verify
 from ledger.errors import TreeProofInvalid
-from ledger.merkle.checkpoint import Checkpoint, open_checkpoint
+from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.hasher import EMPTY_ROOT, leaf_hash, node_hash, perfect_root
 from ledger.merkle.note import parse_vkey
 from ledger.merkle.proof import consistency_proof, inclusion_proof
@@ -123,21 +123,23 @@ def test_a_tessera_log_is_the_log_made_here(sla_fixtures: Path) -> None:
     tessera = sla_fixtures / "ledger" / "transparency-dev_tessera"
     log = tessera / "testdata" / "log"
     log_key = parse_vkey((tessera / "log.vkey").read_text().strip())
-    checkpoints: list[Checkpoint] = []
     tiles: dict[TileId, bytes] = {}
+
+    def read(_wanted: Any) -> dict[TileId, bytes]:
+        return tiles
+
     for size in range(16):
         raw = (log / f"checkpoint.{size}").read_bytes()
         opened = open_checkpoint(raw, "example.com/log/testdata", [log_key], verify)
-        checkpoints.append(opened.checkpoint)
         assert opened.checkpoint.size == size
         if size:
             bundle = entries((log / "tile" / "entries" / "000.p" / str(size)).read_bytes())
-            growth = grow(size - 1, [leaf_hash(bundle[-1])], lambda _wanted: tiles)
+            growth = grow(size - 1, [leaf_hash(bundle[-1])], read)
             assert {tile.path(): data for tile, data in growth.tiles.items()} == {
                 f"tile/0/000.p/{size}": (log / "tile" / "0" / "000.p" / str(size)).read_bytes()
             }
             assert growth.root == opened.checkpoint.root
-            tiles |= growth.tiles
+            tiles.update(growth.tiles)
     assert (log / "checkpoint").read_bytes() == (log / "checkpoint.15").read_bytes()
 
 

@@ -227,7 +227,7 @@ def test_while_keys_rotate_either_opens_the_checkpoint() -> None:
 
 def test_a_checkpoint_of_another_log_under_the_same_key_is_refused() -> None:
     raw = sign_checkpoint(Checkpoint("example.com/other", 7, ROOT), [LOG])
-    with pytest.raises(NoteUnverified, match="not of 'example.com/log'"):
+    with pytest.raises(NoteUnverified, match=r"not of 'example\.com/log'"):
         open_checkpoint(raw, "example.com/log", [LOG.key], verify)
 
 
