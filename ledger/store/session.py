@@ -70,8 +70,9 @@ def translated_errors(path: Path, *, writable: bool) -> Iterator[None]:
     """
     try:
         yield
-    except DBAPIError as error:
-        cause = error.orig
+    except (DBAPIError, sqlite3.Error) as error:
+        # What fails while a connection is prepared comes without SQLAlchemy's wrapping.
+        cause = error.orig if isinstance(error, DBAPIError) else error
         if not isinstance(cause, sqlite3.Error):
             raise
         code = getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE

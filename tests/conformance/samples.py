@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from typing import Any
 
@@ -138,6 +139,18 @@ def signed_checkpoint(size: int, root: bytes) -> str:
     return sign_checkpoint(Checkpoint("log.example/test", size, root), [LOG_KEY]).decode()
 
 
+def naive_root(leaves: list[bytes]) -> bytes:
+    """RFC 6962, section 2.1, word for word."""
+    if not leaves:
+        return hashlib.sha256(b"").digest()
+    if len(leaves) == 1:
+        return leaves[0]
+    middle = 1
+    while middle * 2 < len(leaves):
+        middle *= 2
+    return hashlib.sha256(b"\x01" + naive_root(leaves[:middle]) + naive_root(leaves[middle:])).digest()
+
+
 def document(service: str) -> dict[str, Any]:
     """A document of the agreement's shape; what it says is no matter of storage."""
     return {
@@ -157,9 +170,7 @@ def document(service: str) -> dict[str, Any]:
         "missing_windows": "ignore",
         "coverage_floor": "99",
         "grace": "PT72H",
-        "objectives": [
-            {"id": "availability", "method": "total_ratio", "indicator": "availability", "target": "99.95"}
-        ],
+        "objectives": [{"id": "availability", "method": "total_ratio", "indicator": "availability", "target": "99.95"}],
         "exclusions": [],
         "compensation": {
             "currency": "USD",

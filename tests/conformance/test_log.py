@@ -11,19 +11,7 @@ from ledger.errors import LogInconsistent, NoteInvalid, NotFound, OutsideTree, R
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.verify import verify_consistency, verify_inclusion
 from tests.conformance.conftest import AnyDatabase
-from tests.conformance.samples import signed_checkpoint, windows
-
-
-def naive_root(leaves: list[bytes]) -> bytes:
-    """RFC 6962, section 2.1, word for word."""
-    if not leaves:
-        return hashlib.sha256(b"").digest()
-    if len(leaves) == 1:
-        return leaves[0]
-    middle = 1
-    while middle * 2 < len(leaves):
-        middle *= 2
-    return hashlib.sha256(b"\x01" + naive_root(leaves[:middle]) + naive_root(leaves[middle:])).digest()
+from tests.conformance.samples import naive_root, signed_checkpoint, windows
 
 
 def fill(database: AnyDatabase, sizes: list[int]) -> list[bytes]:
@@ -130,6 +118,9 @@ def test_checkpoints_only_go_forward(database: AnyDatabase) -> None:
         tx.log.save_checkpoint(4, tx.log.root(4), signed_checkpoint(4, tx.log.root(4)))
     with pytest.raises(Refused, match="only go forward"), database.begin() as tx:
         tx.log.save_checkpoint(3, tx.log.root(3), signed_checkpoint(3, tx.log.root(3)))
+    with database.read() as tx:
+        root = tx.log.root(4)
+    note = signed_checkpoint(4, root)
+    with_another_signature = note + note.splitlines(keepends=True)[-1].replace("test", "copy")
     with pytest.raises(Refused, match="has a checkpoint already"), database.begin() as tx:
-        other = signed_checkpoint(4, tx.log.root(4)).rstrip("\n") + "\n"
-        tx.log.save_checkpoint(4, tx.log.root(4), other + other.splitlines(keepends=True)[-1].replace("test", "copy"))
+        tx.log.save_checkpoint(4, root, with_another_signature)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ledger.app.ports import Transaction
 from ledger.domain.canonical import canonical_bytes
 from ledger.errors import EventInvalid, IdempotencyConflict, NotFound, ReadOnlyTransaction, VersionConflict
 from tests.conformance.conftest import AnyDatabase
@@ -107,13 +108,21 @@ def test_a_key_that_comes_back_for_something_else_is_refused(
     assert log_size(database) == 1
 
 
+class SecondThoughts(Exception):
+    """Something the caller raises in the middle of its transaction."""
+
+
+def append_and_fail(tx: Transaction) -> None:
+    tx.events.append("windows/a", windows(300), expected_version=2)
+    tx.secrets.put("salt", b"1")
+    raise SecondThoughts
+
+
 def test_an_exception_leaves_no_gap(database: AnyDatabase) -> None:
     with database.begin() as tx:
         tx.events.append("windows/a", windows(2), expected_version=0)
-    with pytest.raises(RuntimeError), database.begin() as tx:
-        tx.events.append("windows/a", windows(300), expected_version=2)
-        tx.secrets.put("salt", b"1")
-        raise RuntimeError
+    with pytest.raises(SecondThoughts), database.begin() as tx:
+        append_and_fail(tx)
     with database.begin() as tx:
         (receipt,) = tx.events.append("windows/a", windows(1), expected_version=2)
         assert receipt.seq == 2

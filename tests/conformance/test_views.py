@@ -8,7 +8,7 @@ import pytest
 
 from ledger.app.ports import Transaction
 from ledger.domain.events import NewEvent
-from ledger.errors import NotFound
+from ledger.errors import NotFound, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import (
     HOUR_NS,
@@ -142,11 +142,15 @@ def test_a_rebuild_gives_the_same_views(database: AnyDatabase) -> None:
         assert everything(tx) == before
 
 
+def append_and_fail(tx: Transaction) -> None:
+    tx.events.append("any", [agreement(2)], expected_version=None)
+    assert tx.views.agreement(SLA_ID)["terms_version"] == 2
+    tx.events.append("any", [agreement(3)], expected_version=0)
+
+
 def test_views_roll_back_with_their_events(database: AnyDatabase) -> None:
     append(database, agreement(1))
-    with pytest.raises(RuntimeError), database.begin() as tx:
-        tx.events.append("any", [agreement(2)], expected_version=None)
-        assert tx.views.agreement(SLA_ID)["terms_version"] == 2
-        raise RuntimeError
+    with pytest.raises(VersionConflict), database.begin() as tx:
+        append_and_fail(tx)
     with database.read() as tx:
         assert tx.views.agreement(SLA_ID)["terms_version"] == 1
