@@ -6,6 +6,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
+# Proving keys take long to make; demo, tests and measurements share them.
+export SLA_LEDGER_KEY_CACHE ?= $(CURDIR)/var/keys
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 

@@ -8,8 +8,19 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 
-_DEFAULT_FIXTURES = Path(__file__).resolve().parents[2] / "shared" / "fixtures"
+ROOT = Path(__file__).resolve().parents[1]
+_DEFAULT_FIXTURES = ROOT.parent / "shared" / "fixtures"
+
+# A failure must be repeatable from the output alone, and a busy machine is no reason to fail.
+settings.register_profile("sla-ledger", print_blob=True, deadline=None)
+settings.load_profile("sla-ledger")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Fast tests first."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 
 def _absent(what: str) -> NoReturn:
@@ -31,3 +42,9 @@ def sla_fixtures() -> Path:
     if not folder.is_dir():
         _absent(f"the fixture folder {folder} (set SLA_FIXTURES)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def key_cache() -> Path:
+    """Where proving keys are kept between runs: $SLA_LEDGER_KEY_CACHE, or ``var/keys`` in the repository."""
+    return Path(os.environ.get("SLA_LEDGER_KEY_CACHE") or ROOT / "var" / "keys")
