@@ -18,6 +18,7 @@ import uvicorn
 from api.app import create_app
 from ledger.app.ports import Database
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
+from ledger.cli.output import note
 from ledger.errors import AddressTaken, DataDirectoryInvalid, Unavailable
 from ledger.settings import ServerSettings, read_settings
 
@@ -59,15 +60,15 @@ class Services(Protocol):
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of text once it serves.")
 def up(data_dir: str | None, port: int | None, host: str | None, as_json: bool) -> None:
     """Serve a data directory, read-only, on this machine. Stops cleanly on Ctrl-C or SIGTERM."""
-    from ledger.wiring import open_data
-
     settings = read_settings(os.environ, data_dir=data_dir, host=host, port=port)
     if not settings.data_dir.is_dir():
         raise DataDirectoryInvalid(
             f"{settings.data_dir} is not a directory; make one with: sla-ledger demo --out {settings.data_dir}",
             path=str(settings.data_dir),
         )
-    serve(settings, lambda: open_data(settings.data_dir), as_json=as_json)
+    from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
+
+    serve(settings, lambda: open_data(settings.data_dir, notify=note), as_json=as_json)
 
 
 def serve(settings: ServerSettings, open_services: Callable[[], Services], *, as_json: bool) -> None:
@@ -90,11 +91,12 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], *, as
             )
         )
         stop.server = server
-        url = f"http://{_authority(listener)}"
+        # The chain is replayed here, before a worker or a request can ask for it.
+        readiness, chain = health.check(), services.chain_status()
         services.dispatcher.start()
         try:
             if not stop.asked:
-                _announce(settings, url, health.check(), services.chain_status(), as_json=as_json)
+                _announce(settings, f"http://{_authority(listener)}", readiness, chain, as_json=as_json)
                 asyncio.run(server.serve(sockets=[listener]))
                 if not server.started:
                     raise Unavailable("the server did not start; the lines above say why")

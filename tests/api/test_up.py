@@ -1,0 +1,150 @@
+"""``sla-ledger up`` as a process of its own: started, asked, stopped, started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ledger.cli.main import main
+from ledger.wiring import create_data
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-m", "ledger.cli.main"]
+START_TIMEOUT_S = 60
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SLA_LEDGER_")}
+    path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
+    return kept | {"PYTHONPATH": path, "SLA_LEDGER_KEY_CACHE": str(tmp_path / "cache")}
+
+
+@contextmanager
+def serving(tmp_path: Path, data: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """A running server on a free port, and the line it printed."""
+    process = subprocess.Popen(
+        [*COMMAND, "up", "--data", str(data), "--port", "0", "--json"],
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = process.stdout.readline()
+        assert line, process.stderr.read()
+        yield process, json.loads(line)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory without agreements; its chain holds the deployment of the registry."""
+    folder = tmp_path / "data"
+    services = create_data(folder, key_cache=tmp_path / "cache", notify=lambda _: None)
+    assert services.chain.report.outcomes == ()
+    services.close()
+    return folder
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serves_until_it_is_told_to_stop(tmp_path: Path, data: Path, number: signal.Signals) -> None:
+    with serving(tmp_path, data) as (process, line):
+        assert line["data"] == str(data)
+        assert line["url"].startswith("http://127.0.0.1:")
+        ready = httpx.get(f"{line['url']}/health/ready")
+        assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+        assert "server" not in ready.headers
+        whole, head = (ask(f"{line['url']}/v1/agreements") for ask in (httpx.get, httpx.head))
+        assert whole.json()["items"] == []
+        assert (head.content, head.headers["content-length"]) == (b"", str(len(whole.content)))
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 0, errors
+        assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_the_chain_is_replayed_at_every_start(tmp_path: Path, data: Path) -> None:
+    lines = []
+    for _ in range(2):
+        with serving(tmp_path, data) as (process, line):
+            lines.append(line)
+            chain = httpx.get(f"{line['url']}/v1/chain").json()
+            assert chain["not_replayed"] == 0
+            assert chain["replayed"] == len(chain["transactions"]) >= 1
+            process.terminate()
+            process.communicate(timeout=20)
+    assert lines[0]["chain"] == lines[1]["chain"]
+
+
+@pytest.mark.slow
+def test_a_transaction_that_cannot_be_replayed_is_named(tmp_path: Path, data: Path) -> None:
+    # The genesis of another time gives other block hashes.
+    marker = data / "data.json"
+    document = json.loads(marker.read_text())
+    document["genesis_timestamp_s"] -= 1
+    marker.write_text(json.dumps(document))
+    with serving(tmp_path, data) as (_, line):
+        (lost,) = line["chain"]["not_replayed"]
+        assert "another block" in lost["reason"]
+        chain = httpx.get(f"{line['url']}/v1/chain").json()
+        assert chain["transactions"][0]["reason"] == lost["reason"]
+        assert httpx.get(f"{line['url']}/health/ready").json()["chain_not_replayed"] == 1
+
+
+def test_port_that_is_taken(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["up", "--data", str(data), "--port", str(port)]) == 2
+    errors = capsys.readouterr().err
+    assert f"127.0.0.1:{port}" in errors
+    assert "--port" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ([], "setting_invalid"),
+        (["--data", "absent"], "data_directory_invalid"),
+        (["--data", "file"], "data_directory_invalid"),
+        (["--data", "other"], "data_directory_invalid"),
+        (["--data", "other", "--host", "0.0.0.0"], "setting_invalid"),
+        (["--data", "other", "--host", "localhost"], "setting_invalid"),
+        (["--data", "other", "--port", "65536"], "setting_invalid"),
+    ],
+)
+def test_arguments_that_cannot_be_used(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLA_LEDGER_DATA", raising=False)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["up", "--port", "0", *arguments, "--json"]) == 2
+    assert json.loads(capsys.readouterr().err)["code"] == code
+    assert sorted(tmp_path.rglob("*")) == before
