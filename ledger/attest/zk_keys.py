@@ -76,13 +76,13 @@ class KeyCache:
         sources = circuit_sources(circuit, self.circuits)
         source = source_hash(circuit, sources, toolchain)
         home = self.directory / f"{circuit.name}-{source[:_HASH_DIGITS]}"
-        found = self._read(circuit, home, source)
+        found = self._read(circuit, home, source, toolchain)
         if found is not None:
             return found
         try:
             with self._making(circuit.name):
                 # Another maker may have finished while this one waited.
-                found = self._read(circuit, home, source)
+                found = self._read(circuit, home, source, toolchain)
                 if found is not None:
                     return found
                 self.notify(self._reason(circuit, home))
@@ -99,7 +99,7 @@ class KeyCache:
                 directory=str(self.directory),
             ) from error
 
-    def _read(self, circuit: Circuit, home: Path, source: str) -> CircuitKey | None:
+    def _read(self, circuit: Circuit, home: Path, source: str, toolchain: dict[str, Any]) -> CircuitKey | None:
         """The cached key if every file is the one its manifest names."""
         if not home.is_dir():
             return None
@@ -112,6 +112,7 @@ class KeyCache:
                 "circuit_id": key.circuit_id().hex(),
                 "dev_unsafe": True,
                 "source_sha256": source,
+                "toolchain": toolchain,
                 "files": {name: _file_sha256(home / name) for name in (PROVING_KEY, VERIFICATION_KEY)},
             }
             if any(manifest[member] != value for member, value in stated.items()):

@@ -1,0 +1,58 @@
+"""Provers shared by all circuit tests; their keys are cached between runs and with the demo."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from ledger.attest.circuits import circuit_named
+from ledger.attest.prover import Groth16Prover
+from ledger.attest.zk_keys import KeyCache
+from ledger.resources import resource_dir
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTROL = "control_without_checks_25x4"
+BLANK_CHECKS = """pragma circom 2.1.6;
+template Zero() { signal input in; }
+template Boolean() { signal input in; }
+template Same() { signal input a; signal input b; }
+template Excludes() { signal input a; signal input b; }
+template Range(BITS) { signal input in; }
+template AtMost(BITS, MAX) { signal input in; }
+"""
+
+
+@pytest.fixture(scope="session")
+def key_cache_dir(absent: Callable[[str], NoReturn]) -> Path:
+    """$SLA_LEDGER_KEY_CACHE, or ``var/keys`` in the repository."""
+    if importlib.util.find_spec("groth16py") is None:
+        absent("groth16py (extra 'prove')")
+    return Path(os.environ.get("SLA_LEDGER_KEY_CACHE") or ROOT / "var" / "keys")
+
+
+@pytest.fixture(scope="session")
+def prover(key_cache_dir: Path) -> Iterator[Groth16Prover]:
+    """The prover of compliance_25x4."""
+    circuits = resource_dir("circuits")
+    with Groth16Prover(circuit_named(circuits, "compliance_25x4"), KeyCache(key_cache_dir, circuits, print)) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def control(key_cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Groth16Prover]:
+    """The same circuit with every check blank. What it accepts, only a check can refuse."""
+    circuits = tmp_path_factory.mktemp("control") / "circuits"
+    shutil.copytree(resource_dir("circuits"), circuits)
+    (circuits / "lib" / "checks.circom").write_text(BLANK_CHECKS)
+    document = json.loads((circuits / "circuits.json").read_text())
+    document["circuits"] = [entry | {"name": CONTROL} for entry in document["circuits"][:1]]
+    (circuits / "circuits.json").write_text(json.dumps(document))
+    with Groth16Prover(circuit_named(circuits, CONTROL), KeyCache(key_cache_dir / "tests", circuits, print)) as one:
+        yield one

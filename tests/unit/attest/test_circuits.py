@@ -1,0 +1,29 @@
+"""The generated circom files are those circuits.json and the tags give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ledger.attest.circuits import Circuit, generated_files, load_circuits
+from ledger.attest.statement import Signals
+from ledger.attest.telemetry import BLOCK_WINDOWS
+from ledger.attest.terms import OBJECTIVES, TIERS
+from ledger.resources import resource_dir
+
+CIRCUITS = resource_dir("circuits")
+
+
+@pytest.mark.parametrize("path", generated_files(CIRCUITS), ids=lambda path: path.name)
+def test_generated_files_are_current(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == generated_files(CIRCUITS)[path]
+
+
+@pytest.mark.parametrize("circuit", load_circuits(CIRCUITS), ids=lambda circuit: circuit.name)
+def test_sizes_and_signals_are_those_of_the_formats(circuit: Circuit) -> None:
+    assert (circuit.windows_per_block, circuit.objectives, circuit.tiers) == (BLOCK_WINDOWS, OBJECTIVES, TIERS)
+    as_python = [
+        name.replace("Root", "_root").replace("Hash", "_hash").replace("Commit", "_commit") for name in circuit.signals
+    ]
+    assert as_python == list(Signals.__slots__)
