@@ -28,7 +28,8 @@ from ledger.domain.observation import DIGEST_BYTES, Reason, RequestRow, RowRejec
 from ledger.errors import RequestLogUnusable
 
 MAX_LINE_BYTES = 1_000_000
-MAX_EXPONENT = 64
+# Every IEEE 754 double is within it; beyond, a number could not be written out in bounded memory.
+MAX_EXPONENT = 400
 MAX_ID_CHARS = 512
 MAX_LATENCY_NS = 10**7 * SECOND_NS
 READ_BYTES = 256 * 1024

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ledger.domain.evaluation import Evaluator
+from ledger.domain.interval import Interval
+from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
+from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, period_at, period_named
+from ledger.errors import ImplausibleCounts
+from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, put, row
+
+TERMS = agreement()
+PERIOD = period_named(TERMS, "2023-06-14/P1D")
+
+
+def totals(evaluator: Evaluator) -> list[tuple[int, int]]:
+    """(good, valid) of each objective over the period."""
+    windows = evaluator.windows()
+    return [
+        (sum(w.cells[i].good for w in windows), sum(w.cells[i].valid for w in windows))
+        for i in range(len(windows[0].cells))
+    ]
+
+
+def evaluated(*rows: RequestRow, name: str = "agreement.yaml") -> list[tuple[int, int]]:
+    evaluator = Evaluator(agreement(name=name), PERIOD)
+    evaluator.add_all(rows)
+    return totals(evaluator)
+
+
+def test_a_latency_at_the_threshold_is_good_and_a_nanosecond_more_is_not() -> None:
+    at = row("at", first_token_ms=800, response_ms=3200)
+    over = row("over")._replace(first_token_ns=800_000_001, response_ns=3_200_000_001)
+    assert evaluated(at) == [(1, 1), (1, 1), (1, 1)]
+    assert evaluated(over) == [(1, 1), (0, 1), (0, 1)]
+
+
+@pytest.mark.parametrize("code", [429, -100, 503, 0])
+def test_any_code_is_a_failure_and_stays_out_of_latency(code: int) -> None:
+    assert evaluated(row(code=code)) == [(0, 1), (0, 0), (0, 0)]
+
+
+def test_a_clause_takes_its_codes_out_of_both_sides_and_no_others() -> None:
+    rows = [row("a"), row("b", code=429), row("c", code=500)]
+    assert evaluated(*rows)[0] == (1, 3)
+    assert evaluated(*rows, name="agreement-excluding-429.yaml")[0] == (1, 2)
+
+
+def test_excluded_requests_are_kept_by_clause_and_window() -> None:
+    evaluator = Evaluator(agreement(name="agreement-excluding-429.yaml"), PERIOD)
+    evaluator.add_all([row("a", code=429), row("b", code=429, at_s=3600), row("c", code=500)])
+    assert evaluator.excluded_requests() == {"rate-limit": 2}
+    assert evaluator.excluded_requests(1) == {"rate-limit": 1}
+    assert evaluator.excluded_requests(2) == {"rate-limit": 0}
+
+
+@pytest.mark.parametrize(("at_s", "hour"), [(0, 0), (3599.999, 0), (3600, 1), (86_399.999, 23)])
+def test_a_request_belongs_to_the_window_of_its_start(at_s: float, hour: int) -> None:
+    evaluator = Evaluator(TERMS, PERIOD)
+    evaluator.add(row(at_s=at_s))
+    assert [at for at, window in enumerate(evaluator.windows()) if not window.empty] == [hour]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (row(at_s=-0.001), Reason.OUTSIDE_PERIOD),
+        (row(at_s=86_400), Reason.OUTSIDE_PERIOD),
+        (row(service="Example-Chat"), Reason.OTHER_SERVICE),
+    ],
+)
+def test_rows_outside_the_scope_are_rejected(item: RequestRow, reason: Reason) -> None:
+    evaluator = Evaluator(TERMS, PERIOD)
+    result = evaluator.add(item)
+    assert isinstance(result, RowRejection)
+    assert (result.reason, evaluator.counts.rejected) == (reason, {reason: 1})
+    assert totals(evaluator) == [(0, 0)] * 3
+
+
+def test_a_complete_log_without_rows_is_idle_not_missing() -> None:
+    windows = Evaluator(TERMS, PERIOD).windows()
+    assert all(window.idle for window in windows)
+
+
+def test_with_spans_only_windows_that_they_hold_whole_are_observed() -> None:
+    spans = [Interval(DAY_NS + 1, DAY_NS + 2 * HOUR_NS), Interval(DAY_NS + 2 * HOUR_NS, DAY_NS + 3 * HOUR_NS)]
+    evaluator = Evaluator(TERMS, PERIOD, spans=spans)
+    evaluator.add_all([row("cut", at_s=1), row("in", at_s=3601), row("out", at_s=3 * 3600)])
+    observed = [at for at, window in enumerate(evaluator.windows()) if window.state is WindowState.OBSERVED]
+    assert observed == [1, 2]
+    assert (evaluator.counts.accepted, evaluator.counts.rejected) == (2, {Reason.OUTSIDE_SPAN: 1})
+    assert totals(evaluator)[0] == (1, 1)
+
+
+def test_the_period_is_that_of_the_rows_and_others_are_told() -> None:
+    evaluator = Evaluator(TERMS)
+    evaluator.add_all([row("a"), row("b", at_s=86_400), row("c", at_s=10**8), row("d", service="x", at_s=-90_000)])
+    assert str(evaluator.period) == "2023-06-14/P1D"
+    assert {str(period): count for period, count in evaluator.other_periods.items()} == {"2023-06-15/P1D": 1, "None": 1}
+
+
+def test_verdicts_come_back_one_by_one() -> None:
+    evaluator = Evaluator(TERMS, PERIOD)
+    verdicts = [evaluator.add(item) for item in (row(), row(), row(at_s=9))]
+    assert verdicts == [Verdict.ACCEPTED, Verdict.DUPLICATE, Verdict.CONFLICT]
+
+
+@pytest.mark.parametrize(("good", "bad"), [(-1, 0), (0, -1), (MAX_COUNT + 1, 0), (0, MAX_COUNT + 1)])
+def test_counts_that_no_honest_source_gives_block_settlement(good: int, bad: int) -> None:
+    with pytest.raises(ImplausibleCounts):
+        Cell(good, bad)
+
+
+def test_more_good_than_valid_is_not_clamped_to_100_percent() -> None:
+    assert Cell.from_total(9, 10) == Cell(9, 1)
+    with pytest.raises(ImplausibleCounts):
+        Cell.from_total(11, 10)
+
+
+@pytest.mark.parametrize("state", [WindowState.NO_DATA, WindowState.EXCLUDED])
+def test_a_window_that_was_not_observed_has_no_counts(state: WindowState) -> None:
+    with pytest.raises(ImplausibleCounts):
+        Window(Interval(0, 1), state, (Cell(1, 0),))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"])
+@pytest.mark.parametrize("length", ["P1D", "P1W", "P1M", "P3M"])
+def test_an_instant_is_in_the_period_found_for_it(zone: str, length: str) -> None:
+    def change(plain: dict[str, Any]) -> None:
+        put(plain, "timezone", zone)
+        put(plain, "period", length)
+        put(plain, "window", "PT30M")
+
+    terms = agreement(change)
+    first = terms.period_starting(terms.effective_from).interval.start_ns
+    for step in range(-2, 400):
+        instant = first + step * 22 * HOUR_NS
+        found = period_at(terms, instant)
+        assert found is None or instant in found.interval
+        assert (found is None) == (step < 0 or instant >= _end(terms)), step
+
+
+def _end(terms: Any) -> int:
+    from ledger.domain.calendar import periods_from
+
+    periods = periods_from(terms.effective_from, terms.period_length, terms.timezone, until=terms.effective_until)
+    return max(period.interval.end_ns for period in periods)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, localcontext
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.domain.money import (
+    MAX_MINOR_UNITS,
+    MoneyInvalid,
+    Rounding,
+    currency_exponent,
+    format_minor_units,
+    minor_units,
+    percent_basis_points,
+    percent_ppb,
+    round_quotient,
+    scaled_integer,
+)
+
+DECIMAL_MODES = {
+    Rounding.FLOOR: ROUND_FLOOR,
+    Rounding.HALF_UP: ROUND_HALF_UP,
+    Rounding.HALF_EVEN: ROUND_HALF_EVEN,
+}
+
+
+@given(st.integers(0, 10**20 - 1), st.integers(0, 9), st.integers(0, 999_999_999))
+def test_a_decimal_text_is_read_exactly(whole: int, digits: int, fraction: int) -> None:
+    text = f"{whole}.{fraction:09}"[: len(str(whole)) + 1 + digits] if digits else str(whole)
+    with localcontext() as context:
+        context.prec = 60
+        assert scaled_integer(text, 9) == Decimal(text) * 10**9
+
+
+@given(st.integers(0, 10**12), st.integers(1, 10**6), st.sampled_from(Rounding))
+def test_rounding_agrees_with_the_decimal_module(numerator: int, denominator: int, mode: Rounding) -> None:
+    with localcontext() as context:
+        context.prec = 60
+        # Scaled to a common denominator that Decimal divides exactly: powers of ten.
+        exact = Decimal(numerator) / Decimal(10_000)
+        expected = int(exact.quantize(Decimal(1), rounding=DECIMAL_MODES[mode]))
+    assert round_quotient(numerator, 10_000, mode) == expected
+    assert abs(round_quotient(numerator, denominator, mode) * denominator - numerator) < denominator
+
+
+@pytest.mark.parametrize(
+    ("halves", "floor", "half_up", "half_even"), [(1, 0, 1, 0), (3, 1, 2, 2), (5, 2, 3, 2), (4, 2, 2, 2)]
+)
+def test_halves(halves: int, floor: int, half_up: int, half_even: int) -> None:
+    assert round_quotient(halves, 2, Rounding.FLOOR) == floor
+    assert round_quotient(halves, 2, Rounding.HALF_UP) == half_up
+    assert round_quotient(halves, 2, Rounding.HALF_EVEN) == half_even
+
+
+@given(st.integers(0, MAX_MINOR_UNITS), st.sampled_from(["JPY", "USD", "KWD", "CLF"]))
+def test_an_amount_survives_its_text(amount: int, currency: str) -> None:
+    assert minor_units(format_minor_units(amount, currency), currency) == amount
+
+
+def test_minor_units_follow_the_currency() -> None:
+    assert minor_units("8000.00", "USD") == 800_000
+    assert minor_units("8000", "JPY") == 8000
+    assert minor_units("8000.125", "KWD") == 8_000_125
+    assert [currency_exponent(code) for code in ("JPY", "USD", "KWD")] == [0, 2, 3]
+
+
+@pytest.mark.parametrize(("text", "currency"), [("1.5", "JPY"), ("1.005", "USD"), (str(2**64), "JPY"), ("1", "XXX")])
+def test_amounts_that_a_currency_cannot_hold(text: str, currency: str) -> None:
+    with pytest.raises(MoneyInvalid):
+        minor_units(text, currency)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "+1", "1e3", "NaN", "Infinity", "01", ".5", "5.", "1_000", "1,5", "٣", " 1"]
+)
+def test_texts_that_are_not_plain_decimals(text: str) -> None:
+    with pytest.raises(MoneyInvalid):
+        scaled_integer(text, 9)
+
+
+def test_percentages_are_exact_integers() -> None:
+    assert percent_ppb("99.95") == 999_500_000
+    assert percent_ppb("100") == 10**9
+    assert percent_ppb("99.9999999") == 999_999_999
+    assert percent_basis_points("12.5") == 1250
+    assert percent_basis_points("0") == 0
+
+
+@pytest.mark.parametrize("text", ["0", "0.0", "100.1", "100.0000001", "99.99999999", "NaN"])
+def test_targets_outside_zero_to_a_hundred(text: str) -> None:
+    with pytest.raises(MoneyInvalid):
+        percent_ppb(text)
+
+
+@pytest.mark.parametrize("text", ["100.01", "0.001"])
+def test_credit_percentages_that_are_no_basis_points(text: str) -> None:
+    with pytest.raises(MoneyInvalid):
+        percent_basis_points(text)
