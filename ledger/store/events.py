@@ -24,6 +24,7 @@ from ledger.store.appending import (
     request_digest,
     require_same_request,
 )
+from ledger.store.bulk import insert_rows
 from ledger.store.projections import ViewWriter, apply
 from ledger.store.sequencer import sequence
 
@@ -87,7 +88,7 @@ class SqlEvents:
             now_ns=now_ns,
             randomness=self._randomness,
         )
-        self._connection.execute(insert(tables.event), [_event_row(each) for each in drafts])
+        insert_rows(self._connection, tables.event, [_event_row(each) for each in drafts])
         self._move_head(stream, head, version + len(events) - 1)
         if idempotency_key is not None:
             self._remember(AppendRequest(idempotency_key, digest, stream, version, len(events)))
@@ -179,20 +180,21 @@ class SqlEvents:
         return tuple(Receipt(event_id, request.stream, version, seq) for event_id, version, seq in rows)
 
 
-def _event_row(each: Draft) -> dict[str, Any]:
-    return {
-        "id": each.id,
-        "tenant": each.tenant,
-        "stream": each.stream,
-        "version": each.version,
-        "type": each.type,
-        "schema_version": each.schema,
-        "payload_class": each.payload_class,
-        "occurred_at_ns": each.occurred_at_ns,
-        "recorded_at_ns": each.recorded_at_ns,
-        "salt": each.salt,
-        "payload": each.payload_bytes,
-    }
+def _event_row(each: Draft) -> tuple[Any, ...]:
+    """In the order of the table's columns."""
+    return (
+        each.id,
+        each.tenant,
+        each.stream,
+        each.version,
+        each.type,
+        each.schema,
+        each.payload_class,
+        each.occurred_at_ns,
+        each.recorded_at_ns,
+        each.salt,
+        each.payload_bytes,
+    )
 
 
 def _stored(row: Row[Any]) -> StoredEvent:

@@ -17,6 +17,7 @@ _identity = tables.identity.c
 _KNOWN = select(_identity.id_digest, _identity.body_digest).where(
     _identity.scope_id == bindparam("scope_id"), _identity.id_digest.in_(bindparam("ids", expanding=True))
 )
+_ADD = sqlite.insert(tables.identity).on_conflict_do_nothing()
 
 
 class SqlIdentities:
@@ -44,10 +45,8 @@ class SqlIdentities:
             row = {"tenant": self._tenant, "sla_id": sla_id, "source": source}
             self._connection.execute(sqlite.insert(tables.identity_scope).values(row))
             scope_id = self._scope(sla_id, source)
-        self._connection.execute(
-            sqlite.insert(tables.identity).on_conflict_do_nothing(),
-            [{"scope_id": scope_id, "id_digest": each, "body_digest": body} for each, body in pairs],
-        )
+        statement = str(_ADD.compile(dialect=self._connection.dialect))
+        self._connection.exec_driver_sql(statement, [(scope_id, each, body) for each, body in pairs])
 
     def _scope(self, sla_id: str, source: str) -> int | None:
         columns = tables.identity_scope.c

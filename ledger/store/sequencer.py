@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, insert, select, tuple_, update
+from sqlalchemy import Connection, select, tuple_, update
 
 from ledger.errors import LogInconsistent
 from ledger.merkle.tile import TileId, edge_tiles
 from ledger.merkle.tree import grow
 from ledger.store import tables
+from ledger.store.bulk import insert_rows
 
 _LEVEL_AND_INDEX = tuple_(tables.tile.c.level, tables.tile.c.tile_index)
 
@@ -28,13 +29,8 @@ def sequence(connection: Connection, leaves: Sequence[tuple[str, bytes]], now_ns
     first, last_sequenced_ns = connection.execute(select(state.size, state.sequenced_at_ns)).one()
     sequenced_at_ns = max(now_ns, last_sequenced_ns)
     growth = grow(first, [leaf_hash for _, leaf_hash in leaves], lambda wanted: read_tiles(connection, wanted))
-    connection.execute(
-        insert(tables.leaf),
-        [
-            {"seq": first + at, "event_id": event_id, "leaf_hash": leaf_hash, "sequenced_at_ns": sequenced_at_ns}
-            for at, (event_id, leaf_hash) in enumerate(leaves)
-        ],
-    )
+    rows = [(first + at, event_id, leaf_hash, sequenced_at_ns) for at, (event_id, leaf_hash) in enumerate(leaves)]
+    insert_rows(connection, tables.leaf, rows)
     _write_tiles(connection, {(tile.level, tile.index) for tile in edge_tiles(first)}, growth.tiles)
     moved = connection.execute(
         update(tables.log_state).where(state.size == first).values(size=growth.size, sequenced_at_ns=sequenced_at_ns)
@@ -60,9 +56,8 @@ def _write_tiles(connection: Connection, partial: set[tuple[int, int]], dirty: M
     columns = tables.tile.c
     fresh = []
     for tile, data in dirty.items():
-        row = {"level": tile.level, "tile_index": tile.index, "width": tile.width, "data": data}
         if (tile.level, tile.index) not in partial:
-            fresh.append(row)
+            fresh.append((tile.level, tile.index, tile.width, data))
             continue
         grown = connection.execute(
             update(tables.tile)
@@ -71,5 +66,4 @@ def _write_tiles(connection: Connection, partial: set[tuple[int, int]], dirty: M
         )
         if grown.rowcount != 1:
             raise LogInconsistent(f"tile {tile.path()} is missing; run fsck", tile=tile.path())
-    if fresh:
-        connection.execute(insert(tables.tile), fresh)
+    insert_rows(connection, tables.tile, fresh)

@@ -196,7 +196,7 @@ secret = Table(
 
 
 def _view(name: str, key: Sequence[Column[Any]], others: Sequence[Column[Any]] = ()) -> Table:
-    """A read model: what it is asked or ordered by as columns, the rest as canonical JSON in ``body``."""
+    """A read model: what it is asked or ordered by as columns, the rest as JSON in ``body``."""
     return Table(
         name,
         metadata,

@@ -1,0 +1,161 @@
+"""Any sequence of operations has the same outcome in memory and in SQLite, down to ids, leaves and roots."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from ledger.app.ports import Transaction
+from ledger.errors import SlaLedgerError
+from ledger.store.database import SqliteDatabase
+from ledger.store.memory import MemoryDatabase
+from tests.conformance.samples import (
+    PERIOD,
+    SLA_ID,
+    SeededRandomness,
+    StepClock,
+    agreement,
+    anchor,
+    attestation,
+    signed_checkpoint,
+    statement,
+    statement_id,
+    window,
+)
+
+Step = Callable[[Transaction], Any]
+
+streams = st.sampled_from(["a", "b"])
+keys = st.sampled_from([None, "key 1", "key 2"])
+versions = st.none() | st.integers(0, 6)
+events = st.lists(
+    st.sampled_from(
+        [
+            window(0),
+            window(1, bad=2),
+            agreement(1),
+            agreement(2),
+            statement(),
+            statement(2),
+            statement(credit=None),
+            attestation(statement_id()),
+            anchor(statement_id()),
+            anchor(statement_id(2)),
+        ]
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+class SecondThoughts(Exception):
+    """The caller gives up its transaction."""
+
+
+def outcome(database: MemoryDatabase | SqliteDatabase, step: Step, *, commit: bool = True) -> Any:
+    """What a step returns, or the kind of error that ended its transaction."""
+    result: Any = None
+    try:
+        with database.begin() as tx:
+            result = step(tx)
+            if not commit:
+                raise SecondThoughts
+    except SlaLedgerError as error:
+        return type(error)
+    except SecondThoughts:
+        pass
+    return result
+
+
+class Adapters(RuleBasedStateMachine):
+    """Runs each step on both; the same seed and clock make the same ids and salts."""
+
+    @initialize(seed=st.integers(0, 2**32 - 1))
+    def open(self, seed: int) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.memory = MemoryDatabase(StepClock(), SeededRandomness(seed))
+        self.sqlite = SqliteDatabase(Path(self.folder.name) / "ledger.db", StepClock(), SeededRandomness(seed))
+
+    def teardown(self) -> None:
+        self.sqlite.close()
+        self.folder.cleanup()
+
+    def both(self, step: Step, *, commit: bool = True) -> Any:
+        first, second = outcome(self.memory, step, commit=commit), outcome(self.sqlite, step, commit=commit)
+        assert first == second
+        return first
+
+    @rule(stream=streams, new=events, expected=versions, key=keys, commit=st.booleans())
+    def append(self, stream: str, new: list[Any], expected: int | None, key: str | None, commit: bool) -> None:
+        self.both(
+            lambda tx: tx.events.append(stream, new, expected_version=expected, idempotency_key=key), commit=commit
+        )
+
+    @rule(size=st.integers(0, 60))
+    def sign(self, size: int) -> None:
+        def save(tx: Transaction) -> None:
+            root = tx.log.root(size)
+            tx.log.save_checkpoint(size, root, signed_checkpoint(size, root))
+
+        self.both(save)
+
+    @rule(seq=st.integers(0, 60), stage=st.sampled_from(["attest", "anchor"]))
+    def queue(self, seq: int, stage: str) -> None:
+        self.both(lambda tx: tx.outbox.add(tx.events.at(seq).id, stage))
+
+    @rule(now_ns=st.integers(0, 100), ending=st.sampled_from(["done", "retry", "park", "crash"]))
+    def work(self, now_ns: int, ending: str) -> None:
+        def run(tx: Transaction) -> Any:
+            leased = tx.outbox.lease(now_ns, 10)
+            if leased is not None and ending == "done":
+                tx.outbox.done(*leased[:2])
+            elif leased is not None and ending != "crash":
+                retry_at_ns = now_ns + 5 if ending == "retry" else None
+                tx.outbox.fail(*leased[:2], error="failed", retry_at_ns=retry_at_ns)
+            return leased
+
+        self.both(run)
+
+    @rule(name=streams, value=st.binary(max_size=2))
+    def keep(self, name: str, value: bytes) -> None:
+        self.both(lambda tx: tx.secrets.put(name, value))
+        self.both(lambda tx: tx.batches.get(tx.batches.put(value)))
+
+    @rule()
+    def rebuild(self) -> None:
+        before = self.seen()
+        assert self.memory.rebuild_views() == self.sqlite.rebuild_views()
+        assert self.seen() == before
+
+    @invariant()
+    def look_the_same(self) -> None:
+        self.seen()
+
+    def seen(self) -> Any:
+        def look(tx: Transaction) -> Any:
+            size = tx.log.size()
+            return (
+                [tx.events.since(0), [list(tx.events.stream(name)) for name in "ab"]],
+                [size, tx.log.root(size), tx.log.checkpoint()],
+                [tx.log.inclusion_proof(seq, size) for seq in range(0, size, 7)],
+                [tx.outbox.pending(), tx.outbox.parked()],
+                [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)],
+            )
+
+        return self.both(look)
+
+
+TestAdapters = Adapters.TestCase
+TestAdapters.settings = settings(
+    max_examples=25,
+    stateful_step_count=20,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
