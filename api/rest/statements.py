@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -72,6 +73,10 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True):
     block_number: int
     block_hash: Word
     leaf: Word
+    not_replayed: Annotated[
+        str | None,
+        msgspec.Meta(description="Why the embedded chain, rebuilt at the start, does not hold it as recorded; or null"),
+    ]
     seq: Seq
 
 
@@ -152,8 +157,8 @@ def list_statements(
 ) -> StatementPage:
     """Statements of one agreement or of all, by the start of their period."""
     listing = f"statements/{sla_id or ''}"
-    page = queries.statements(sla_id, after=decode_cursor(cursor, listing), limit=limit)
-    return StatementPage([_statement(row) for row in page.rows], encode_cursor(listing, page.last_id))
+    page, lost = queries.statements(sla_id, after=decode_cursor(cursor, listing), limit=limit), queries.not_replayed()
+    return StatementPage([_statement(row, lost) for row in page.rows], encode_cursor(listing, page.last_id))
 
 
 @reads("/v1/statements/{statement_id:str}", summary="One statement", tag="statements", problems=(400, 404, 503))
@@ -161,7 +166,7 @@ def get_statement(queries: Asked, statement_id: StatementId) -> StatementDetail:
     """A statement with the trace of its credit."""
     issued = queries.statement(statement_id)
     return StatementDetail(
-        statement=_statement(issued.row),
+        statement=_statement(issued.row, queries.not_replayed()),
         trace=issued.row["trace"],
         issued_seq=issued.event.seq,
         recorded=instant(issued.event.recorded_at_ns),
@@ -207,7 +212,7 @@ def get_bundle(queries: Asked, statement_id: StatementId) -> Response[bytes]:
     return Response(queries.bundle(statement_id), media_type=MediaType.JSON)
 
 
-def _statement(row: Row) -> Statement:
+def _statement(row: Row, not_replayed: Mapping[str, str]) -> Statement:
     credit, attestation, anchor = row["credit"], row["attestation"], row["anchor"]
     return Statement(
         id=row["id"],
@@ -227,9 +232,13 @@ def _statement(row: Row) -> Statement:
         seal_key=row["seal_key"],
         telemetry_root=row["telemetry_root"],
         attestation=None if attestation is None else msgspec.convert(attestation, Attestation),
-        anchor=None if anchor is None else msgspec.convert(anchor, Anchor),
+        anchor=None if anchor is None else _anchor(anchor, not_replayed),
         seq=row["seq"],
     )
+
+
+def _anchor(row: Row, not_replayed: Mapping[str, str]) -> Anchor:
+    return msgspec.convert({**row, "not_replayed": not_replayed.get(row["tx_hash"])}, Anchor)
 
 
 def _objective(result: Row) -> ObjectiveResult:

@@ -164,6 +164,14 @@ class Queries:
         """What the embedded chain holds, and which stored transactions could not be replayed."""
         return self._chain_status()
 
+    def not_replayed(self) -> dict[str, str]:
+        """The reason of every transaction that does not stand as it stood before, by its hash."""
+        return {
+            transaction["tx_hash"]: transaction["reason"]
+            for transaction in self._chain_status()["transactions"]
+            if transaction["reason"] is not None
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:

@@ -217,6 +217,17 @@ def test_chain_says_what_was_not_replayed(ledger: Any, client: Client) -> None:
     assert (ready["status"], ready["chain_transactions"], ready["chain_not_replayed"]) == ("ready", 2, 1)
 
 
+def test_anchor_that_the_rebuilt_chain_does_not_hold(ledger: Any, client: Client) -> None:
+    sla_id = ledger.agreement(1)
+    name = ledger.statement(sla_id)
+    ledger.anchor(name, sla_id)
+    assert client.get(f"/v1/statements/{name}").json()["statement"]["anchor"]["not_replayed"] is None
+    anchored = {"ordinal": 0, "purpose": "record", "tx_hash": "0x" + "aa" * 32, "block_number": 5, "block_hash": None}
+    ledger.chain["transactions"] = [{**anchored, "reason": "reverted in block 5"}]
+    (statement,) = client.get("/v1/statements").json()["items"]
+    assert statement["anchor"]["not_replayed"] == "reverted in block 5"
+
+
 def test_ready_counts_the_outbox(ledger: Any, client: Client) -> None:
     sla_id = ledger.agreement(1)
     ledger.statement(sla_id)

@@ -109,6 +109,37 @@ def test_a_transaction_that_cannot_be_replayed_is_named(tmp_path: Path, data: Pa
         assert httpx.get(f"{line['url']}/health/ready").json()["chain_not_replayed"] == 1
 
 
+@pytest.mark.slow
+def test_what_the_demo_wrote_survives_a_restart(tmp_path: Path, key_cache: Path) -> None:
+    data, environ = tmp_path / "demo", environment(tmp_path) | {"SLA_LEDGER_KEY_CACHE": str(key_cache)}
+    written = subprocess.run(
+        [*COMMAND, "demo", "--out", str(data)],
+        env=environ,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert written.returncode == 0, written.stderr
+    answers = []
+    for _ in range(2):
+        with serving(tmp_path, data) as (process, line):
+            assert line["chain"]["not_replayed"] == []
+            (statement,) = httpx.get(f"{line['url']}/v1/statements").json()["items"]
+            bundle = httpx.get(f"{line['url']}/v1/bundles/{statement['id']}").content
+            answers.append((statement, bundle, httpx.get(f"{line['url']}/v1/checkpoints/latest").text))
+            process.terminate()
+            process.communicate(timeout=20)
+    assert answers[0] == answers[1]
+    statement, bundle, _ = answers[1]
+    assert statement["anchor"]["not_replayed"] is None
+    assert bundle == (data / "bundles" / f"{statement['id']}.json").read_bytes()
+    (tmp_path / "served.json").write_bytes(bundle)
+    verify = ["verify", str(tmp_path / "served.json"), "--trust", str(data / "trust.json"), "--accept-dev"]
+    assert main(verify) == 0
+
+
 def test_port_that_is_taken(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -1,0 +1,141 @@
+"""The server process: one address, one data directory, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from types import FrameType
+from typing import Protocol, TypeAlias
+
+import uvicorn
+
+from api.app import create_app
+from ledger.app.ports import Database
+from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
+from ledger.errors import AddressTaken, Unavailable
+from ledger.settings import ServerSettings
+
+SHUTDOWN_GRACE_S = 5
+_BACKLOG = 128
+
+Announce: TypeAlias = Callable[[str, Readiness, ChainStatus], None]
+"""Tells people (URL, readiness, chain after its replay)."""
+
+
+class Dispatcher(Protocol):
+    """Works the outbox beside the server."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None:
+        """Returns when the stage at hand is done."""
+        ...
+
+
+class Services(Protocol):
+    """What is served; ``ledger.wiring.open_data`` makes it from a data directory."""
+
+    @property
+    def database(self) -> Database: ...
+    @property
+    def queries_bundles(self) -> BundleSource: ...
+    @property
+    def dispatcher(self) -> Dispatcher: ...
+
+    def chain_status(self) -> ChainStatus: ...
+
+    def schema_state(self) -> SchemaState: ...
+
+    def close(self) -> None: ...
+
+
+def serve(settings: ServerSettings, open_services: Callable[[], Services], announce: Announce) -> None:
+    """Listen, open the data, serve until SIGINT or SIGTERM, and leave everything closed.
+
+    ``announce`` is told once, when requests are about to be answered. The address is taken first, so that a
+    second server on one address fails before it opens anything.
+    Raises ``AddressTaken``, and what ``open_services`` raises.
+    """
+    with closing(_listen(settings)) as listener, _stop_signals() as stop, closing(open_services()) as services:
+        queries = Queries(services.database, bundles=services.queries_bundles, chain_status=services.chain_status)
+        health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
+        server = _Server(
+            uvicorn.Config(
+                create_app(queries, health=health),
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                ws="none",
+                timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+            )
+        )
+        stop.server = server
+        # The chain is replayed here, before a worker or a request can ask for it.
+        readiness, chain = health.check(), services.chain_status()
+        services.dispatcher.start()
+        try:
+            if not stop.asked:
+                announce(f"http://{_authority(listener)}", readiness, chain)
+                asyncio.run(server.serve(sockets=[listener]))
+                if not server.started:
+                    raise Unavailable("the server did not start; the lines above say why")
+        finally:
+            services.dispatcher.stop()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn raises a caught signal again when it is done, which would end this process before it has closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _Stop:
+    """Remembers that the process was told to stop, and tells the server. A second signal does not wait."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.server: uvicorn.Server | None = None
+
+    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.server is not None:
+            self.server.force_exit = self.asked
+            self.server.should_exit = True
+        self.asked = True
+
+
+@contextmanager
+def _stop_signals() -> Iterator[_Stop]:
+    stop = _Stop()
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _listen(settings: ServerSettings) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise AddressTaken(
+            f"cannot listen on {settings.authority} ({error.strerror}): stop what listens there, or choose another "
+            "port with --port",
+            host=settings.host,
+            port=settings.port,
+        ) from error
+    return listener
+
+
+def _authority(listener: socket.socket) -> str:
+    host, port, *_ = listener.getsockname()
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
