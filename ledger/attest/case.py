@@ -15,9 +15,11 @@ from ledger.attest import statement as formats
 from ledger.attest import telemetry
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import context_value, sla_id
+from ledger.attest.terms import OBJECTIVES
 from ledger.attest.verification_key import VerificationKey, parse_verification_key
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
+from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import ObjectiveResult, ObjectiveState
 from ledger.domain.settlement import attestability
 from ledger.domain.window import coverage_ok, period_named
@@ -34,6 +36,11 @@ def require(holds: bool, message: str) -> None:
     """Raise ``BundleCheckFailed`` unless a condition holds."""
     if not holds:
         raise BundleCheckFailed(message)
+
+
+def require_same(found: Any, expected: Any, message: str) -> None:
+    """Raise ``BundleCheckFailed`` unless two documents have the same canonical bytes; to Python, 1 equals true."""
+    require(canonical_bytes(found) == canonical_bytes(expected), message)
 
 
 class Case:
@@ -106,6 +113,11 @@ class Case:
         proof = self.bundle["proof"]
         require(proof is not None, "the bundle has no proof")
         return dict(proof)
+
+    @property
+    def circuit_name(self) -> str:
+        """What the circuit over as many blocks as were sealed is called."""
+        return f"compliance_{telemetry.BLOCK_WINDOWS * len(self.bundle['seals'])}x{OBJECTIVES}"
 
     @cached_property
     def signals(self) -> formats.Signals:

@@ -12,10 +12,10 @@ from ledger.app.agreements import require_signatures
 from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, evm_tx, signing, telemetry
 from ledger.attest import statement as formats
-from ledger.attest.case import Case, require
+from ledger.attest.case import Case, require, require_same
 from ledger.attest.groth16 import check_proof
 from ledger.domain.canonical import canonical_bytes
-from ledger.domain.compensation import credit_trace, judge
+from ledger.domain.compensation import CreditTrace, credit_trace, judge
 from ledger.domain.events import payload_commitment
 from ledger.domain.naming import seal_stream, statement_id, statement_stream
 from ledger.merkle.checkpoint import Checkpoint, open_checkpoint
@@ -32,6 +32,9 @@ _STATES = {
     "breached": formats.State.BREACHED,
 }
 
+_FROM_INCIDENTS = frozenset({"incidents", "impact_amount", "combined_amount", "capped_amount", "payable", "credit"})
+"""Members of a credit trace that only the counts of single windows give, where there is an impact rule."""
+
 
 def issuer_signature(case: Case) -> str:
     key = bytes.fromhex(case.bundle["agreement"]["parties"]["issuer"]["ed25519_public_key"])
@@ -45,7 +48,7 @@ def agreement(case: Case) -> str:
     issued = case.issued
     require(issued["sla_id"] == "0x" + case.sla_id.hex(), "the statement is for another agreement (sla_id)")
     require(issued["doc_sha256"] == case.agreement.doc_sha256.hex(), "the statement is for other terms (doc_sha256)")
-    return f"both parties signed it; slaId 0x{case.sla_id.hex()[:16]}..."
+    return f"both parties signed it for {case.agreement.service}; slaId 0x{case.sla_id.hex()[:16]}..."
 
 
 def period(case: Case) -> str:
@@ -53,8 +56,11 @@ def period(case: Case) -> str:
     require(issued["start_ns"] == str(span.start_ns), "start_ns is not the start of the period in its zone")
     require(issued["end_ns"] == str(span.end_ns), "end_ns is not the end of the period in its zone")
     require(issued["windows"] == case.window_count, f"the period has {case.window_count} windows")
-    counted = issued["observed"] + issued["excluded"]
-    require(counted <= case.window_count and issued["idle"] <= issued["observed"], "window counts do not add up")
+    # Leaving a whole window out needs an announcement, which these terms have no clause for: an issuer who could
+    # exclude at will would exclude the windows in which it failed.
+    require(issued["excluded"] == 0, "the agreement has no clause that excludes whole windows")
+    counts_fit = issued["idle"] <= issued["observed"] <= case.window_count
+    require(counts_fit, "window counts do not add up")
     return f"{case.period} in {case.period.zone}, {case.window_count} windows"
 
 
@@ -71,6 +77,7 @@ def inclusion(case: Case) -> str:
     stream = statement_stream("0x" + case.sla_id.hex(), case.period.first)
     _require_logged(case.bundle["statement"], checkpoint, "statement_issued", stream, version - 1)
     for index, seal in enumerate(case.bundle["seals"]):
+        require(seal["seq"] < case.bundle["statement"]["seq"], f"block {index} was sealed after the statement")
         _require_logged(seal, checkpoint, "block_sealed", seal_stream(case.seal_key), index)
     return f"statement and {len(case.bundle['seals'])} seal(s) are in the log"
 
@@ -119,28 +126,51 @@ def verdict(case: Case) -> str:
     require(issued["state"] == ("withheld" if case.withheld else "settled"), "the state does not follow from coverage")
     proof_due = not case.reasons and not case.withheld
     require((case.bundle["proof"] is not None) == proof_due, _PROOF_DUE[proof_due])
-    require(case.bundle["anchor"] is None or proof_due, "an anchor without a proof")
+    if not proof_due:
+        for name in ("context", "base", "credit_salt", "anchor"):
+            require(case.bundle[name] is None, f"{name} belongs to a proof, and there is none")
     for result in case.results:
         expected = "withheld" if case.withheld else judge(result.good, result.valid, result.objective.target_ppb)
         require(result.good <= result.valid, f"{result.objective.id} has more good requests than valid ones")
         require(result.state == expected, f"{result.objective.id} is {expected} by its counts, not {result.state}")
     if case.withheld:
-        require(issued["credit"] is None and issued["trace"] == {}, "a withheld statement has no credit")
+        require(issued["credit"] is None and not issued["trace"], "a withheld statement has no credit")
         return (
             f"withheld: {issued['observed']} of {issued['windows']} windows observed; no verdict, no credit, no proof"
         )
-    if case.agreement.compensation.impact is None:
-        trace = credit_trace(case.agreement, case.results, ())
-        require(issued["trace"] == trace.as_document(), "the steps to the credit are not those of the terms")
-        expected_credit = {"currency": trace.currency, "minor_units": str(trace.credit)}
-        require(issued["credit"] == expected_credit, f"the credit by these totals is {trace.credit} minor units")
+    trace = credit_trace(case.agreement, case.results, ())
+    if case.agreement.compensation.impact is not None:
+        return _credit_with_incidents(case, trace)
+    require_same(issued["trace"], trace.as_document(), "the steps to the credit are not those of the terms")
+    expected_credit = {"currency": trace.currency, "minor_units": str(trace.credit)}
+    require(issued["credit"] == expected_credit, f"the credit by these totals is {trace.credit} minor units")
     return "states and credit follow from the totals by the terms"
+
+
+def _credit_with_incidents(case: Case, without: CreditTrace) -> str:
+    """What totals alone say of a credit that incidents add to: its tiers, and that it is not below them."""
+    issued, expected = case.issued, without.as_document()
+    same = expected.keys() - _FROM_INCIDENTS
+    require(issued["trace"].keys() == expected.keys(), "the steps to the credit are not those of the terms")
+    require_same(
+        {name: issued["trace"][name] for name in same},
+        {name: expected[name] for name in same},
+        "the tier steps of the credit are not those of the terms",
+    )
+    credit = issued["credit"]
+    require(credit is not None and credit["currency"] == without.currency, "the credit is missing or in another money")
+    require(issued["trace"]["credit"] == credit["minor_units"], "the credit is not the last of its own steps")
+    require(int(credit["minor_units"]) >= without.credit, f"the tiers alone give {without.credit} minor units")
+    return "states and tiers follow from the totals by the terms; the incidents stand as stated"
 
 
 _PROOF_DUE = {True: "this statement must have a proof", False: "this statement cannot have a proof"}
 
 
 def context(case: Case) -> str:
+    first = case.issued["statement_version"] == 1
+    replaced = case.bundle["context"] is not None and case.bundle["context"]["prev_ctx"] != "0"
+    require(first != replaced, "exactly a restatement names the context it replaces (prev_ctx)")
     require(case.signals.ctx == case.ctx, "the proof is for another chain, registry, agreement, period or version")
     return "the proof is for this chain, registry, agreement, period and version"
 
@@ -191,6 +221,7 @@ def key(case: Case) -> str:
     manifest, circuit_id = case.proof["manifest"], case.verification_key.circuit_id().hex()
     require(manifest["circuit_id"] == circuit_id, "the manifest names another key (circuit_id)")
     require(manifest["circuit"] == case.proof["circuit"], "the manifest names another circuit")
+    require(case.proof["circuit"] == case.circuit_name, f"a proof over these blocks is of {case.circuit_name}")
     chain_id = int(case.bundle["context"]["chain_id"]) if case.bundle["context"] else 0
     allowed = not manifest["dev_unsafe"] or chain_id in TEST_CHAINS
     require(allowed, f"a development key is used on chain {chain_id}; it proves nothing there")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ledger.attest import telemetry
 from ledger.attest.attestation_context import window_counts
-from ledger.attest.case import Case, require
+from ledger.attest.case import Case, require, require_same
 from ledger.domain.settlement import settle
 from ledger.domain.window import Cell, Window, WindowState
 
@@ -24,7 +24,7 @@ def opening(case: Case, document: Mapping[str, Any]) -> str:
     settlement = settle(case.agreement, case.period, windows)
     require(settlement.objectives == case.results, "the opened counts give other totals or states")
     trace = {} if settlement.trace is None else settlement.trace.as_document()
-    require(trace == issued["trace"], "the opened counts give another credit")
+    require_same(issued["trace"], trace, "the opened counts give another credit")
     coverage = settlement.coverage
     for name in ("windows", "observed", "excluded", "idle"):
         require(getattr(coverage, name) == issued[name], f"the opened counts give another number of {name} windows")

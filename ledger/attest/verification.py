@@ -13,7 +13,7 @@ from ledger.attest.case import Case
 from ledger.attest.opening import opening as check_opening
 from ledger.domain.canonical import parse_canonical, parse_json
 from ledger.domain.schema import Object
-from ledger.errors import BadInput, DocumentInvalid, EvidenceInvalid
+from ledger.errors import DocumentInvalid, SlaLedgerError
 
 
 class Outcome(StrEnum):
@@ -119,7 +119,7 @@ def verify_bundle(
     else:
         lines.append(Line("opening", Outcome.NOT_CHECKED, "no counts were given; the totals stand as stated"))
     lines += _pins(bundle, trust)
-    return Report(tuple(lines), _not_established(bundle, dev), dev)
+    return Report(tuple(lines), _not_established(bundle, dev, opened=opening is not None), dev)
 
 
 def _read(value: Any, shape: Object, what: str) -> Mapping[str, Any]:
@@ -133,8 +133,12 @@ def _read(value: Any, shape: Object, what: str) -> Mapping[str, Any]:
 def _line(case: Case, name: str, check: Callable[[Case], str]) -> Line:
     try:
         return Line(name, Outcome.PASS, check(case))
-    except (EvidenceInvalid, BadInput) as error:
+    except SlaLedgerError as error:
         return Line(name, Outcome.FAIL, error.message)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # A hostile value may reach a library that refuses it in its own words (a date past the calendar's end).
+        # What cannot be evaluated does not hold; a traceback would leave the reader without the other lines.
+        return Line(name, Outcome.FAIL, f"cannot be evaluated ({type(error).__name__}: {error})")
 
 
 def _why_unproved(bundle: Mapping[str, Any]) -> str:
@@ -147,8 +151,10 @@ def _why_unproved(bundle: Mapping[str, Any]) -> str:
 def _pins(bundle: Mapping[str, Any], trust: Mapping[str, Any] | None) -> Iterator[Line]:
     """One line for each value that only a pin can give meaning."""
     parties, proof, context = bundle["agreement"]["parties"], bundle["proof"], bundle["context"]
+    # The first line of a checkpoint is its origin; the check "log checkpoint" has parsed it with the rest.
+    origin = bundle["log"]["checkpoint"].partition("\n")[0]
     found: dict[str, Any] = {
-        "log": bundle["log"]["vkey"],
+        "log": {"origin": origin, "vkey": bundle["log"]["vkey"]},
         "issuer": parties["issuer"]["ed25519_public_key"],
         "customer": parties["customer"]["ed25519_public_key"],
     }
@@ -165,13 +171,14 @@ def _pins(bundle: Mapping[str, Any], trust: Mapping[str, Any] | None) -> Iterato
             continue
         pinned = _pinned(trust)[name]
         held = value in pinned
-        detail = "as pinned" if held else f"{_shown(value)} is not pinned; the trust file has {_shown(pinned[0])}"
+        known = ", ".join(_shown(pin) for pin in pinned) or "none"
+        detail = "as pinned" if held else f"{_shown(value)} is not pinned; the trust file has {known}"
         yield Line(f"pin: {name}", Outcome.PASS if held else Outcome.FAIL, detail)
 
 
 def _pinned(trust: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {
-        "log": [trust["log"]["vkey"]],
+        "log": [dict(trust["log"])],
         "issuer": [trust["issuer_ed25519_public_key"]],
         "customer": [trust["customer_ed25519_public_key"]],
         "circuit": [dict(circuit) for circuit in trust["circuits"]],
@@ -181,16 +188,25 @@ def _pinned(trust: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and "circuit_id" in value:
         return f"{value['circuit_id'][:16]}... (dev_unsafe {str(value['dev_unsafe']).lower()})"
-    text = str(value)
-    return text if len(text) <= 48 else text[:45] + "..."
+    text = f"{value['origin']} with {value['vkey']}" if isinstance(value, dict) else str(value)
+    return text if len(text) <= 96 else text[:93] + "..."
 
 
-def _not_established(bundle: Mapping[str, Any], dev: bool) -> tuple[str, ...]:
-    found = ["that the collector told the truth", "whether a later statement supersedes this one"]
+def _not_established(bundle: Mapping[str, Any], dev: bool, *, opened: bool) -> tuple[str, ...]:
+    """What a reader must find out elsewhere; kept in step with docs/attestation-format.md, section 12."""
+    found = []
     if bundle["anchor"] is not None:
-        found.insert(0, "whether the anchoring transaction succeeded and is final (no chain was asked)")
+        found.append("whether the anchoring transaction succeeded, in which block it stands, and whether that is final")
+    if not opened:
+        proved = " beyond states, coverage and credit" if bundle["proof"] is not None else ""
+        found.append(f"the stated counts{proved} (no opening was given)")
+    found += [
+        "that the collector told the truth",
+        "whether a later statement supersedes this one, or other terms this agreement",
+        "that the log shows everyone the same entries",
+    ]
     if bundle["proof"] is not None:
         found.append("that the proving key's ceremony was honest" + (" (it is a development key)" if dev else ""))
     return tuple(found)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ledger.attest import verification
+from ledger.attest.bundle_schema import MAX_BUNDLE_BYTES
 from ledger.attest.verification import Line, Outcome, Report
 from ledger.cli import output
-from ledger.errors import DocumentInvalid
+from ledger.errors import BadInput, DocumentInvalid
 
 _COLOURS = {Outcome.PASS: "green", Outcome.FAIL: "red", Outcome.NOT_CHECKED: "yellow", Outcome.ASSUMED: "yellow"}
 
@@ -30,9 +33,9 @@ def verify(
     3 consistent, but nothing is pinned or a development key was not accepted.
     """
     report = verification.verify_bundle(
-        verification.read_bundle(_read(bundle)),
-        None if trust is None else verification.read_trust(_read(trust)),
-        None if opening is None else verification.read_opening(_read(opening)),
+        _read(bundle, verification.read_bundle),
+        None if trust is None else _read(trust, verification.read_trust),
+        None if opening is None else _read(opening, verification.read_opening),
     )
     exit_code = report.exit_code(accept_dev=accept_dev)
     if as_json:
@@ -42,12 +45,17 @@ def verify(
     context.exit(exit_code)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A document from a file; raises ``DocumentInvalid`` that names the file."""
     try:
         with path.open("rb") as stream:
-            return stream.read(verification.MAX_BUNDLE_BYTES + 1)
+            data = stream.read(MAX_BUNDLE_BYTES + 1)
     except OSError as error:
         raise DocumentInvalid(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
+    try:
+        return parse(data)
+    except BadInput as error:
+        raise DocumentInvalid(f"{path}: {error.message}", **{**error.data, "file": str(path)}) from error
 
 
 def _document(report: Report, exit_code: int) -> dict[str, object]:
