@@ -6,9 +6,10 @@ takes nothing but (event id, leaf hash) pairs.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, select, tuple_, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from ledger.errors import LogInconsistent
 from ledger.merkle.tile import TileId, edge_tiles
@@ -16,7 +17,10 @@ from ledger.merkle.tree import grow
 from ledger.store import tables
 from ledger.store.bulk import insert_rows
 
-_LEVEL_AND_INDEX = tuple_(tables.tile.c.level, tables.tile.c.tile_index)
+# One statement a level: for pairs of level and index SQLite reads the whole table.
+TILES_OF_LEVEL = select(tables.tile.c.tile_index, tables.tile.c.data).where(
+    tables.tile.c.level == bindparam("level"), tables.tile.c.tile_index.in_(bindparam("indices", expanding=True))
+)
 
 
 def sequence(connection: Connection, leaves: Sequence[tuple[str, bytes]], now_ns: int) -> int:
@@ -42,13 +46,14 @@ def sequence(connection: Connection, leaves: Sequence[tuple[str, bytes]], now_ns
 
 def read_tiles(connection: Connection, wanted: Sequence[TileId]) -> Mapping[TileId, bytes]:
     """A ``TileReader``: the stored tile may be wider than the one asked for."""
-    columns = tables.tile.c
-    rows = connection.execute(
-        select(columns.level, columns.tile_index, columns.data).where(
-            _LEVEL_AND_INDEX.in_([(tile.level, tile.index) for tile in wanted])
-        )
-    )
-    stored = {(level, index): data for level, index, data in rows}
+    indices: defaultdict[int, list[int]] = defaultdict(list)
+    for tile in wanted:
+        indices[tile.level].append(tile.index)
+    stored = {
+        (level, index): data
+        for level, asked in indices.items()
+        for index, data in connection.execute(TILES_OF_LEVEL, {"level": level, "indices": asked})
+    }
     return {tile: stored[tile.level, tile.index] for tile in wanted if (tile.level, tile.index) in stored}
 
 

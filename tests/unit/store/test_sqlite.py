@@ -12,9 +12,11 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.event import listen
 
 from ledger.domain.events import StoredEvent
 from ledger.errors import LogInconsistent, ReadOnlyTransaction, StorageDamaged, StorageUnavailable, TreeDamaged
@@ -176,6 +178,36 @@ def test_a_database_of_a_newer_version_is_left_alone(path: Path, filled: SqliteD
         reopen(path)
 
 
+def test_no_question_about_the_log_reads_a_whole_table(filled: SqliteDatabase) -> None:
+    """Proofs, pages, streams, and the next piece of work are found by index, however long the log is."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_rest: Any) -> None:
+        asked.append((statement, values))
+
+    listen(filled._writer, "before_cursor_execute", note)
+    with filled.begin() as tx:
+        (receipt,) = tx.events.append("windows/a", windows(1), expected_version=300, idempotency_key="new")
+        tx.log.inclusion_proof(7, 301)
+        tx.log.consistency_proof(100, 301)
+        tx.log.checkpoint()
+        list(tx.events.stream("windows/a"))
+        tx.events.since(250)
+        tx.events.by_id(receipt.event_id)
+        tx.outbox.add(receipt.event_id, "attest")
+        tx.outbox.lease(1, 1)
+    plans = set()
+    with filled._write() as connection:
+        for statement, values in [each for each in asked if each[0].startswith(("SELECT", "UPDATE"))]:
+            plans |= {
+                (row[3], statement) for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+            }
+    scans = {plan for plan in plans if plan[0].startswith("SCAN") and "log_state" not in plan[0]}
+    # The newest checkpoint is the last row of its table, which is in order of size.
+    assert {statement for _, statement in scans if "ORDER BY checkpoint.size DESC" not in statement} == set()
+    assert len(plans) > 10
+
+
 def test_a_batch_that_was_changed_is_not_handed_out(filled: SqliteDatabase) -> None:
     with filled.begin() as tx:
         digest = tx.batches.put(b"rows" * 100)
@@ -246,6 +278,7 @@ def test_threads_append_without_gap_or_loss(database: SqliteDatabase) -> None:
 _APPENDER = """
 import sys
 from pathlib import Path
+from typing import Any
 from ledger.store.database import SqliteDatabase
 from tests.conformance.samples import SeededRandomness, StepClock, windows
 database = SqliteDatabase(Path(sys.argv[1]), StepClock(), SeededRandomness(int(sys.argv[2])), busy_timeout_ms=60_000)
