@@ -71,9 +71,7 @@ def differences(built: Path, committed: Path) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Command line; 0 built or current, 1 stale, 2 could not build."""
     parser = argparse.ArgumentParser(description="Build the contracts into contracts/generated.")
-    parser.add_argument(
-        "--check", action="store_true", help="compare only; exit 1 if generated files are stale"
-    )
+    parser.add_argument("--check", action="store_true", help="compare only; exit 1 if generated files are stale")
     check = parser.parse_args(argv).check
     with tempfile.TemporaryDirectory(prefix="sla-generated-") as folder:
         built = Path(folder) / "generated"
