@@ -76,10 +76,8 @@ class RequestLog:
         for lines, ended in self._chunks():
             yield from self._rows(lines, ended)
         if self._objects == 0:
-            raise self._unusable(
-                1, f"no line is a JSON object ({self._first_problem}); write one object a line (NDJSON)"
-                if self._first_problem else "the file is empty; it needs one JSON object a line (NDJSON)",
-            )  # fmt: skip
+            found = f"no line is a JSON object ({self._first_problem})" if self._first_problem else "the file is empty"
+            raise self._unusable(1, f"{found}; write one JSON object a line (NDJSON)")
 
     def _chunks(self) -> Iterator[tuple[list[bytes], bool]]:
         """Lists of whole lines; the flag is False for a last line without a line end."""

@@ -1,0 +1,113 @@
+"""Scenarios in, verdicts out: every case of ``scenarios/*.yaml`` is a small period and what it must come to.
+
+A case names the ``example`` agreement it starts from and the members it ``set``s. ``rows`` are request rows, as short
+texts ``id time code ttft_ms e2e_ms`` (``ok`` for no code; latencies of failed rows left out); ``repeat`` multiplies
+a row under numbered ids. Or ``windows`` gives the counts themselves: hour -> good/valid per objective, or a state.
+``expect`` holds what must come out; what it leaves out is not checked.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.evaluation import Evaluator
+from ledger.domain.instant import parse_instant_ns
+from ledger.domain.interval import Interval
+from ledger.domain.settlement import attestability, settle
+from ledger.domain.window import Cell, Window, WindowState, period_named
+from ledger.ingest.request_log import RequestLog
+from tests.unit.domain.samples import agreement, put
+
+FOLDER = Path(__file__).parent / "scenarios"
+KNOWN = {"name", "why", "example", "set", "period", "spans", "rows", "windows", "expect"}
+
+
+def cases() -> Iterator[Any]:
+    for path in sorted(FOLDER.glob("*.yaml")):
+        for case in yaml.load(path.read_text(), Loader=yaml.BaseLoader):
+            yield pytest.param(case, id=f"{path.stem}: {case['name']}")
+
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_scenario(case: dict[str, Any]) -> None:
+    assert set(case) <= KNOWN
+    changes = case.get("set", {})
+    example = f"{case.get('example', 'agreement')}.yaml"
+    terms = agreement(lambda d: [put(d, path, value) for path, value in changes.items()], example)
+    period = period_named(terms, case.get("period", "2023-06-14/P1D"))
+    if "rows" in case:
+        windows, counts = _from_rows(terms, period, case)
+    else:
+        windows, counts = _from_counts(terms, period, case["windows"]), {}
+    result = settle(terms, period, windows)
+    found = counts | {
+        "state": str(result.state),
+        "credit": "none" if result.credit is None else str(result.credit),
+        "incidents": str(len(result.trace.incidents)) if result.trace else "none",
+        "attestable": str(not attestability(terms)).lower(),
+        "windows": str(result.coverage.windows),
+        "observed": str(result.coverage.observed),
+        "idle": str(result.coverage.idle),
+    }
+    found |= {o.objective.id: f"{o.good}/{o.valid} {o.state}" for o in result.objectives}
+    assert {key: found[key] for key in case["expect"]} == case["expect"]
+
+
+def _from_rows(terms: Agreement, period: Period, case: dict[str, Any]) -> tuple[tuple[Window, ...], dict[str, str]]:
+    spans = []
+    for span in case.get("spans", []):
+        start, end = span.split("/")
+        spans.append(Interval(parse_instant_ns(start), parse_instant_ns(end)))
+    lines = [line for item in case["rows"] for line in _lines(item, terms.service)]
+    evaluator = Evaluator(terms, period, spans=spans)
+    evaluator.add_all(RequestLog(io.BytesIO("\n".join(lines).encode() + b"\n"), "scenario"))
+    counts = evaluator.counts
+    return evaluator.windows(), {
+        "accepted": str(counts.accepted),
+        "duplicates": str(counts.duplicates),
+        "conflicts": str(counts.conflicts),
+        "rejected": " ".join(f"{reason}:{count}" for reason, count in sorted(counts.rejected.items())),
+    }
+
+
+def _lines(item: Any, service: str) -> Iterator[str]:
+    if isinstance(item, dict):
+        for number in range(int(item["repeat"])):
+            request_id, rest = item["row"].split(" ", 1)
+            yield from _lines(f"{request_id}-{number} {rest}", service)
+        return
+    request_id, time, code, *latencies = item.split()
+    if "T" not in time:
+        time = f"2023-06-14T{time}Z"
+    # The figures go into the line as they stand, so that no float comes between scenario and reader.
+    shown = {name: f"{value}e-3" for name, value in zip(("ttft_s", "e2e_s"), latencies, strict=False)}
+    members = {
+        "request_id": json.dumps(request_id),
+        "started_at": json.dumps(time),
+        "service": json.dumps(service),
+        "error_code": "null" if code == "ok" else code,
+        **shown,
+    }
+    yield "{" + ",".join(f'"{key}":{value}' for key, value in members.items()) + "}"
+
+
+def _from_counts(terms: Agreement, period: Period, hours: dict[str, Any]) -> list[Window]:
+    windows = []
+    for at, interval in enumerate(terms.windows(period)):
+        given = hours.get(str(at), "idle")
+        idle = tuple(Cell(0, 0) for _ in terms.objectives)
+        if isinstance(given, list):
+            cells = tuple(Cell.from_total(*map(int, pair.split("/"))) for pair in given)
+            windows.append(Window(interval, WindowState.OBSERVED, cells))
+        else:
+            windows.append(Window(interval, WindowState.OBSERVED if given == "idle" else WindowState(given), idle))
+    return windows
