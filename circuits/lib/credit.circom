@@ -21,7 +21,6 @@ template Credit() {
     Range(64)(fee);
     Range(64)(cap);
     Range(64)(minimum);
-    Range(64)(quotient);
     AtMost(14, 9999)(remainder);
     Boolean()(halfUp);
     Boolean()(halfEven);
@@ -36,6 +35,7 @@ template Credit() {
 
     signal belowHalf <== LessThan(14)([remainder, 5000]);
     signal isHalf <== IsEqual()([remainder, 5000]);
+    // This is also the range of quotient.
     signal quotientBits[64] <== Num2Bits(64)(quotient);
     signal upIfHalfUp <== halfUp * (1 - belowHalf);
     signal tieIsOdd <== isHalf * quotientBits[0];

@@ -42,8 +42,8 @@ def plain_claim(**changes: object) -> PeriodClaim:
     return replace(claim, **changes)  # type: ignore[arg-type]
 
 
-def random_claim(seed: int) -> PeriodClaim:
-    """A claim an honest prover can prove, anywhere in the space of terms and counts."""
+def random_claim(seed: int, blocks: int = 1) -> PeriodClaim:
+    """A claim an honest prover can prove, anywhere in the space of terms and counts, that needs every block."""
     rng = random.Random(seed)
     slots = [_random_objective(rng) if rng.random() < 0.75 else None for _ in range(4)]
     if not any(slots):
@@ -60,7 +60,7 @@ def random_claim(seed: int) -> PeriodClaim:
         rounding=rng.choice(list(Rounding)),
         credit_hidden=rng.random() < 0.4,
     )
-    windows = [_random_window(rng, slots) for _ in range(rng.randint(1, 25))]
+    windows = [_random_window(rng, slots) for _ in range(rng.randint(25 * blocks - 24, 25 * blocks))]
     unobserved = max(1, len(windows) // 4)
     for index in rng.sample(range(len(windows)), k=rng.randint(0, unobserved)):
         windows[index] = WindowCounts(observed=False, excluded=rng.random() < 0.7)
@@ -71,7 +71,7 @@ def random_claim(seed: int) -> PeriodClaim:
         terms=terms,
         windows=tuple(windows),
         seal_key=rng.randrange(1 << 248),
-        block_salts=(rng.randrange(SCALAR_ORDER),),
+        block_salts=tuple(rng.randrange(SCALAR_ORDER) for _ in range(blocks)),
         fee=fee,
         base_salt=rng.randrange(SCALAR_ORDER),
         credit_salt=rng.randrange(SCALAR_ORDER),

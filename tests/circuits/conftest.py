@@ -18,7 +18,6 @@ from ledger.attest.zk_keys import KeyCache
 from ledger.resources import resource_dir
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTROL = "control_without_checks_25x4"
 BLANK_CHECKS = """pragma circom 2.1.6;
 template Zero() { signal input in; }
 template Boolean() { signal input in; }
@@ -37,6 +36,18 @@ def key_cache_dir(absent: Callable[[str], NoReturn]) -> Path:
     return Path(os.environ.get("SLA_LEDGER_KEY_CACHE") or ROOT / "var" / "keys")
 
 
+def variant(folder: Path, name: str, blocks: int, checked: bool) -> Path:
+    """A copy of the circuits in ``folder`` with the one instance ``name``."""
+    circuits = folder / "circuits"
+    shutil.copytree(resource_dir("circuits"), circuits)
+    if not checked:
+        (circuits / "lib" / "checks.circom").write_text(BLANK_CHECKS)
+    document = json.loads((circuits / "circuits.json").read_text())
+    document["circuits"] = [document["circuits"][0] | {"name": name, "blocks": blocks}]
+    (circuits / "circuits.json").write_text(json.dumps(document))
+    return circuits
+
+
 @pytest.fixture(scope="session")
 def prover(key_cache_dir: Path) -> Iterator[Groth16Prover]:
     """The prover of compliance_25x4."""
@@ -45,14 +56,27 @@ def prover(key_cache_dir: Path) -> Iterator[Groth16Prover]:
         yield one
 
 
+def _variant_prover(
+    key_cache_dir: Path, factory: pytest.TempPathFactory, name: str, blocks: int, checked: bool
+) -> Iterator[Groth16Prover]:
+    circuits = variant(factory.mktemp(name), name, blocks, checked)
+    with Groth16Prover(circuit_named(circuits, name), KeyCache(key_cache_dir / "tests", circuits, print)) as one:
+        yield one
+
+
 @pytest.fixture(scope="session")
 def control(key_cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Groth16Prover]:
-    """The same circuit with every check blank. What it accepts, only a check can refuse."""
-    circuits = tmp_path_factory.mktemp("control") / "circuits"
-    shutil.copytree(resource_dir("circuits"), circuits)
-    (circuits / "lib" / "checks.circom").write_text(BLANK_CHECKS)
-    document = json.loads((circuits / "circuits.json").read_text())
-    document["circuits"] = [entry | {"name": CONTROL} for entry in document["circuits"][:1]]
-    (circuits / "circuits.json").write_text(json.dumps(document))
-    with Groth16Prover(circuit_named(circuits, CONTROL), KeyCache(key_cache_dir / "tests", circuits, print)) as one:
-        yield one
+    """compliance_25x4 with every check blank. What it accepts, only a check can refuse."""
+    yield from _variant_prover(key_cache_dir, tmp_path_factory, "control_25x4", 1, checked=False)
+
+
+@pytest.fixture(scope="session")
+def prover_two_blocks(key_cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Groth16Prover]:
+    """The same template over two blocks, which no product instance needs yet."""
+    yield from _variant_prover(key_cache_dir, tmp_path_factory, "compliance_50x4", 2, checked=True)
+
+
+@pytest.fixture(scope="session")
+def control_two_blocks(key_cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Groth16Prover]:
+    """Two blocks with every check blank."""
+    yield from _variant_prover(key_cache_dir, tmp_path_factory, "control_50x4", 2, checked=False)

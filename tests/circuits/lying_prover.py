@@ -85,6 +85,8 @@ def _objective(inputs: CircuitInputs, m: int) -> tuple[int, int]:
 
 
 def _amount(inputs: CircuitInputs) -> int:
+    fee: int = inputs["fee"]
+    cap: int = inputs["cap"]
     percentages = [_objective(inputs, m)[1] for m in range(4)]
     largest = 0
     for bps in percentages:
@@ -92,15 +94,15 @@ def _amount(inputs: CircuitInputs) -> int:
     total = sum(percentages)
     capped = 10_000 if less_than(16, 10_000, total) else total
     bps = (largest + inputs["sumCapped"] * (capped - largest)) % R
-    uncapped = inputs["fee"] * bps % R
-    cap = inputs["cap"] * 10_000 % R
-    return cap if less_than(78, cap, uncapped) else uncapped
+    uncapped, bound = fee * bps % R, cap * 10_000 % R
+    return bound if less_than(78, bound, uncapped) else uncapped
 
 
 def _credit(inputs: CircuitInputs) -> int:
-    quotient, remainder = inputs["quotient"], inputs["remainder"]
+    quotient: int = inputs["quotient"]
+    remainder: int = inputs["remainder"]
     below = less_than(14, remainder, 5000)
     tie = int(remainder == 5000)
-    up = inputs["halfUp"] * (1 - below) + inputs["halfEven"] * (1 - below - tie + tie * (quotient & 1))
+    up: int = inputs["halfUp"] * (1 - below) + inputs["halfEven"] * (1 - below - tie + tie * (quotient & 1))
     payable = less_than(78, inputs["minimum"] * 10_000, _amount(inputs))
     return payable * (quotient + up) % R

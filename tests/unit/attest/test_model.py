@@ -126,7 +126,7 @@ def test_coverage_is_of_the_windows_that_are_not_excluded(observed: int, exclude
     assert refusal.value.data["observed"] == observed
 
 
-UNMET = {
+UNMET: dict[str, list[tuple[WindowCounts, ...]]] = {
     "window_count": [(), (HOUR,) * 26],
     "observed_or_excluded": [(HOUR, WindowCounts((1,), (0,), excluded=True))],
     "counts_only_if_observed": [

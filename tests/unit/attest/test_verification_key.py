@@ -21,7 +21,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def changed(change: Change) -> dict[str, Any]:
-    document = copy.deepcopy(VECTOR["verification_key"])
+    document: dict[str, Any] = copy.deepcopy(VECTOR["verification_key"])
     change(document)
     return document
 
