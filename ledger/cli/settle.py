@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +114,17 @@ def _read(path: Path, evaluator: Evaluator, problems: _Problems) -> None:
         log = RequestLog(stream, str(path))
         size = max(path.stat().st_size, 1)
         add, accepted = evaluator.add, Verdict.ACCEPTED
-        for row in with_progress(log, lambda: 100 * log.bytes_read / size, f"reading {path.name}"):
-            result = add(row)
-            if result is not accepted:
-                problems.add(row, result)
+        # Rows hold no cycles; without the collector looking for some a million of them take a tenth less time.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for row in with_progress(log, lambda: 100 * log.bytes_read / size, f"reading {path.name}"):
+                result = add(row)
+                if result is not accepted:
+                    problems.add(row, result)
+        finally:
+            if collecting:
+                gc.enable()
 
 
 def _span(text: str) -> Interval:

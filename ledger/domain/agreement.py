@@ -25,6 +25,7 @@ from ledger.errors import BadInput, DocumentInvalid
 
 SIGNING_PREFIX = b"sla-ledger/agreement/v1\n"
 NO_CAP = money.MAX_MINOR_UNITS
+MAX_WINDOWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,15 +209,22 @@ class Agreement:
 
     def windows(self, period: calendar.Period) -> tuple[Interval, ...]:
         """The N equal windows of a period; raises ``DocumentInvalid`` where they do not fill it exactly."""
-        step, span = self.window_seconds * SECOND_NS, period.interval
-        count, rest = divmod(span.duration_ns, step)
+        step, start = self.window_seconds * SECOND_NS, period.interval.start_ns
+        return tuple(Interval(start + i * step, start + (i + 1) * step) for i in range(self.window_count(period)))
+
+    def window_count(self, period: calendar.Period) -> int:
+        """How many windows a period has; raises ``DocumentInvalid`` where they do not fill it, or are too many."""
+        step, duration = self.window_seconds * SECOND_NS, period.interval.duration_ns
+        count, rest = divmod(duration, step)
         if rest:
             raise fail(
                 "window",
-                f"the period {period} lasts {span.duration_ns // SECOND_NS} s in {self.timezone}, which is not a "
+                f"the period {period} lasts {duration // SECOND_NS} s in {self.timezone}, which is not a "
                 f"whole number of {self.window_seconds} s windows; agree on a shorter window",
             )
-        return tuple(Interval(span.start_ns + i * step, span.start_ns + (i + 1) * step) for i in range(count))
+        if count > MAX_WINDOWS:
+            raise fail("window", f"{period} would have {count} windows; agree on longer ones, at most {MAX_WINDOWS}")
+        return count
 
 
 class _Reader:
@@ -353,6 +361,10 @@ def _tiered_rule(at: str, rule: Mapping[str, Any], objectives: Mapping[str, Obje
 
 def _check_calendar(agreement: Agreement) -> None:
     length = agreement.period_length
+    # Instants are nanoseconds in 63 bits.
+    for field, day in (("effective.from", agreement.effective_from), ("effective.until", agreement.effective_until)):
+        if not 1970 < day.year < 2262:
+            raise fail(field, f"{day} must lie in the years 1971 to 2261")
     if agreement.effective_until <= agreement.effective_from:
         raise fail("effective.until", "must be later than effective.from")
     if length.unit == "M" and agreement.effective_from.day > 28:
@@ -369,4 +381,4 @@ def _check_calendar(agreement: Agreement) -> None:
     for period in calendar.periods_from(
         agreement.effective_from, length, agreement.timezone, until=agreement.effective_until
     ):
-        agreement.windows(period)
+        agreement.window_count(period)

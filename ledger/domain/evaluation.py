@@ -163,7 +163,7 @@ class Evaluator:
     def _take(self, period: Period) -> None:
         self.period = period
         self._start_ns, self._end_ns = period.interval.start_ns, period.interval.end_ns
-        self._step_ns = self._agreement.windows(period)[0].duration_ns
+        self._step_ns = period.interval.duration_ns // self._agreement.window_count(period)
 
     def _outside_period(self, row: RequestRow) -> RowRejection | None:
         if not self._fixed:

@@ -9,7 +9,6 @@ from enum import StrEnum
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period, periods_from
 from ledger.domain.compensation import CreditTrace, ObjectiveResult, ObjectiveState, credit_trace, judge
-from ledger.domain.instant import SECOND_NS
 from ledger.domain.window import Window, WindowState, coverage_ok, states_counted
 from ledger.errors import ImplausibleCounts
 
@@ -119,12 +118,10 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
 
 def _most_windows(agreement: Agreement) -> int:
     """Windows of the longest period: months differ, and a day on which clocks go back has 25 hours."""
-    step_ns, most = agreement.window_seconds * SECOND_NS, 0
-    for period in periods_from(
+    periods = periods_from(
         agreement.effective_from, agreement.period_length, agreement.timezone, until=agreement.effective_until
-    ):
-        most = max(most, period.interval.duration_ns // step_ns)
-    return most
+    )
+    return max(agreement.window_count(period) for period in periods)
 
 
 def _check_windows(agreement: Agreement, period: Period, windows: Sequence[Window]) -> None:

@@ -100,6 +100,9 @@ def period_named(agreement: Agreement, text: str) -> Period:
 
 def period_at(agreement: Agreement, instant_ns: int) -> Period | None:
     """The agreement's period that holds an instant; None before, after and between its periods."""
+    day_number = date(1970, 1, 1).toordinal() + instant_ns // (86_400 * SECOND_NS)
+    if not agreement.effective_from.toordinal() - 2 <= day_number <= agreement.effective_until.toordinal() + 2:
+        return None
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant_ns // SECOND_NS)
     local = moment.astimezone(load_zone(agreement.timezone)).date()
     # Around a clock change at midnight the local date can differ from the period's by one day.

@@ -243,7 +243,7 @@ def _latency_ns(field: str, seconds: object) -> int | None:
         raise _Unusable(Reason.FIELD_INVALID, field, f"must be a number of seconds or null, not {_shown(seconds)}")
     latency_ns: int = math.ceil(seconds * _NS_PER_SECOND)
     if latency_ns <= 0 and seconds < 0:
-        raise _Unusable(Reason.LATENCY_NEGATIVE, field, f"{seconds} is negative")
+        raise _Unusable(Reason.LATENCY_NEGATIVE, field, f"{_shown(seconds)} is negative")
     if latency_ns > MAX_LATENCY_NS:
         raise _Unusable(
             Reason.LATENCY_OUT_OF_RANGE, field, f"{_shown(seconds)} is more than {MAX_LATENCY_NS // SECOND_NS} seconds"
@@ -277,5 +277,5 @@ def _instant_reader() -> Callable[[Any], int]:
 
 
 def _shown(value: Any) -> str:
-    shown = json.dumps(value, default=str)
+    shown = str(value) if isinstance(value, Decimal) else json.dumps(value, default=str)
     return shown if len(shown) <= 40 else shown[:37] + "..."

@@ -34,9 +34,12 @@ TIERS = "compensation.rules.0.tiers.availability"
         ("timezone", "Mars/Base", "timezone"),
         ("effective.from", "2023-02-30", "effective.from"),
         ("effective.until", "2023-01-01", "effective.until"),
+        ("effective.until", "9999-12-31", "effective.until"),
+        ("effective.from", "0001-01-01", "effective.from"),
         ("period", "P0D", "period"),
         ("period", "P2M", None),
         ("window", "PT7M", "window"),
+        ("window", "PT0S", "window"),
         ("missing_windows", "bad", "missing_windows"),
         ("coverage_floor", "100.01", "coverage_floor"),
         ("exclusions", [{"id": "a", "error_codes": [True], "reason": "r"}], "exclusions[0].error_codes[0]"),
@@ -142,6 +145,14 @@ def test_windows_that_do_not_fill_a_day_with_a_clock_change_are_refused_at_once(
     with pytest.raises(DocumentInvalid, match="2023-03-26") as caught:
         Agreement.from_document(plain)
     assert caught.value.data["field"] == "window"
+
+
+def test_a_period_has_a_bounded_number_of_windows() -> None:
+    plain = document()
+    put(plain, "period", "P1W")
+    put(plain, "window", "PT1S")
+    with pytest.raises(DocumentInvalid, match="604800 windows"):
+        Agreement.from_document(plain)
 
 
 def test_periods_start_on_the_grid_from_the_first_effective_day() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ledger.domain.evaluation import Evaluator
+from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
 from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, period_at, period_named
@@ -135,11 +136,19 @@ def test_an_instant_is_in_the_period_found_for_it(zone: str, length: str) -> Non
 
     terms = agreement(change)
     first = terms.period_starting(terms.effective_from).interval.start_ns
-    for step in range(-2, 400):
-        instant = first + step * 22 * HOUR_NS
+    for step in range(-2, 70):
+        instant = first + step * 130 * HOUR_NS
         found = period_at(terms, instant)
         assert found is None or instant in found.interval
         assert (found is None) == (step < 0 or instant >= _end(terms)), step
+
+
+@pytest.mark.parametrize("year", ["0001", "1677", "2262", "9999"])
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_instants_at_the_edges_of_the_calendar_are_in_no_period(year: str, zone: str) -> None:
+    terms = agreement(lambda d: put(d, "timezone", zone))
+    for text in (f"{year}-01-01T00:00:00Z", f"{year}-12-31T23:59:59.999999999Z"):
+        assert period_at(terms, parse_instant_ns(text)) is None
 
 
 def _end(terms: Any) -> int:

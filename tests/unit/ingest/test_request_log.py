@@ -273,6 +273,16 @@ def test_no_bytes_raise_anything_but_the_one_error(parts: list[bytes]) -> None:
             assert isinstance(row, RequestRow | RowRejection)
 
 
+NUMBER_TEXT = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,25})?", fullmatch=True)
+VALUE_TEXT = NUMBER_TEXT | st.sampled_from(["null", "true", '""', '"x"', "[]", "{}", '{"a":[1.50]}', "9" * 4300])
+
+
+@given(st.sampled_from(sorted(GOOD)), VALUE_TEXT)
+def test_no_value_of_any_field_raises(field: str, text: str) -> None:
+    row = only(line(**{field: "@"}).replace(b'"@"', text.encode()))
+    assert isinstance(row, RequestRow) or (row.reason is not Reason.MALFORMED and row.message)
+
+
 @pytest.mark.parametrize("fraction", ["", ".1", ".123456", ".123456789"])
 @pytest.mark.parametrize("zone", ["Z", "+00:00", "-05:00"])
 def test_the_cache_of_minutes_reads_times_as_the_plain_parser_does(fraction: str, zone: str) -> None:
