@@ -88,6 +88,7 @@ class Evaluator:
         self._rule = OutcomeRule(agreement)
         self._book = IdentityBook(tenant, agreement.source)
         self._fixed = period is not None
+        self._last_found: Period | None = None
         self._start_ns = self._end_ns = 0
         self._step_ns = 1
         self._starts_ns = array("q")
@@ -176,10 +177,10 @@ class Evaluator:
         return self._reject(row, Reason.OUTSIDE_PERIOD, "started_at", f"lies outside {where}")
 
     def _find_period(self, instant_ns: int) -> Period | None:
-        for seen in self.other_periods:
-            if seen is not None and instant_ns in seen.interval:
-                return seen
-        return period_at(self._agreement, instant_ns)
+        """The period of an instant; logs are nearly sorted, so first try the one found last."""
+        if self._last_found is None or instant_ns not in self._last_found.interval:
+            self._last_found = period_at(self._agreement, instant_ns)
+        return self._last_found
 
     def _reject_service(self, row: RequestRow) -> RowRejection:
         if row.service in self.other_services or len(self.other_services) < 100:
