@@ -158,7 +158,7 @@ def _period_unclear(evaluator: Evaluator, agreement: Agreement, path: Path) -> B
     return BadInput(
         f"{path}: no one period holds all rows; name one with --period:\n" + "\n".join(lines),
         file=str(path),
-        periods=found,
+        periods=dict(sorted(found.items())),
         outside=evaluator.other_periods.get(None, 0),
     )
 
