@@ -1,0 +1,68 @@
+"""The committed example bundles, and how tests put a question to the verifier."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.attest import case, checks, verification
+from ledger.attest.verification import Outcome, Report
+from ledger.domain.canonical import canonical_bytes
+from tests.support.forging import Forger
+from tests.support.secrets import Secrets
+
+VECTORS = Path(__file__).resolve().parents[1] / "vectors"
+
+
+@functools.cache
+def bundle(name: str = "bundle") -> Mapping[str, Any]:
+    """``bundle`` (a breach, proved), ``bundle_next_day`` (all met, proved) or ``bundle_withheld``; do not change it."""
+    return verification.read_bundle((VECTORS / f"{name}.json").read_bytes())
+
+
+@functools.cache
+def opening(name: str = "opening") -> Mapping[str, Any]:
+    """``opening`` or ``opening_withheld``."""
+    return verification.read_opening((VECTORS / f"{name}.json").read_bytes())
+
+
+@functools.cache
+def trust() -> Mapping[str, Any]:
+    """The honest pins for all of them."""
+    return verification.read_trust((VECTORS / "trust.json").read_bytes())
+
+
+def forger(name: str = "bundle") -> Forger:
+    return Forger(bundle(name), Secrets.of_vectors())
+
+
+def verified(forged: Forger, **given: Any) -> Report:
+    """The report on a forged bundle, read from its bytes, against the honest pins."""
+    return verification.verify_bundle(verification.read_bundle(forged.sign()), trust(), **given)
+
+
+def failed(report: Report) -> set[str]:
+    """The checks that failed."""
+    return {line.check for line in report.lines if line.outcome is Outcome.FAIL}
+
+
+def remember_pairings(patch: pytest.MonkeyPatch) -> None:
+    """Let equal questions to the pairing be answered once: hundreds of bundles differ in everything but the proof.
+
+    Every answer still comes from the real functions.
+    """
+    parse = case.parse_verification_key
+    parsed: dict[bytes, Any] = {}
+
+    def parse_once(document: Any) -> Any:
+        key = canonical_bytes(document)
+        if key not in parsed:
+            parsed[key] = parse(document)
+        return parsed[key]
+
+    patch.setattr(case, "parse_verification_key", parse_once)
+    patch.setattr(checks, "check_proof", functools.cache(checks.check_proof))
