@@ -1,0 +1,132 @@
+"""``sla-ledger verify`` as a person meets it: exit codes, the file a message names, the report as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.attest import verification
+from ledger.cli.main import main
+from ledger.domain.canonical import canonical_bytes
+from tests.support import examples
+
+BUNDLE = examples.VECTORS / "bundle.json"
+TRUST = examples.VECTORS / "trust.json"
+OPENING = examples.VECTORS / "opening.json"
+WITHHELD = examples.VECTORS / "bundle_withheld.json"
+
+
+def run(*arguments: object) -> int:
+    return main(["verify", *map(str, arguments)])
+
+
+def test_a_bundle_that_holds_against_the_pins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(BUNDLE, "--trust", TRUST, "--accept-dev", "--opening", OPENING) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert {line.split("  ")[0].strip() for line in lines} == {"PASS", "ASSUMED"}
+    assert last.startswith("consistent offline, against your pins; not established: whether the anchoring transaction")
+
+
+def test_a_development_key_is_not_accepted_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(BUNDLE, "--trust", TRUST) == 3
+    out = capsys.readouterr().out
+    assert "ASSUMED      dev key" in out
+    assert "resting on what is ASSUMED above" in out
+
+
+def test_without_a_trust_file_nothing_is_pinned(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(BUNDLE, "--accept-dev") == 3
+    assert "nothing is pinned; anyone could have made this" in capsys.readouterr().out
+
+
+def test_a_withheld_bundle_needs_no_development_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(WITHHELD, "--trust", TRUST) == 0
+    assert "NOT CHECKED  proof" in capsys.readouterr().out
+
+
+def test_what_does_not_hold_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forged = examples.forger()
+    forged.bundle["anchor"]["tx_hash"] = "0x" + "ab" * 32
+    path = tmp_path / "forged.json"
+    path.write_bytes(forged.sign())
+    assert run(path, "--trust", TRUST, "--accept-dev") == 1
+    out = capsys.readouterr().out
+    assert "FAIL         anchor                tx_hash is not the hash of the transaction" in out
+    assert "does not hold: anchor; not established" in out
+
+
+def test_a_wrong_trust_file_fails_in_its_pins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trust.json"
+    path.write_bytes(canonical_bytes(dict(examples.trust()) | {"customer_ed25519_public_key": "ab" * 32}))
+    assert run(BUNDLE, "--trust", path, "--accept-dev") == 1
+    assert "does not hold: pin: customer;" in capsys.readouterr().out
+
+
+def test_an_opening_of_another_period_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(WITHHELD, "--trust", TRUST, "--opening", OPENING) == 1
+    assert "does not hold: opening;" in capsys.readouterr().out
+
+
+def test_the_report_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(BUNDLE, "--trust", TRUST, "--json") == 3
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert report["exit_code"] == 3
+    assert {line["outcome"] for line in report["lines"]} == {"PASS", "ASSUMED", "NOT CHECKED"}
+    assert all(line["check"] and line["detail"] for line in report["lines"])
+    assert report["not_established"]
+
+
+# --- files that cannot be used -----------------------------------------------------------------
+
+UNUSABLE = {
+    "nothing": b"",
+    "text": b"this is no bundle\n",
+    "spaced": BUNDLE.read_bytes() + b"\n",
+    "a_list": b"[]",
+    "no_members": b"{}",
+    "a_float": BUNDLE.read_bytes().replace(b'"windows":24', b'"windows":24.0', 1),
+    "nested": b"[" * 200_000,
+    "large": b" " * (verification.MAX_BUNDLE_BYTES + 1),
+}
+
+
+@pytest.mark.parametrize("option", ["bundle", "trust", "opening"])
+@pytest.mark.parametrize("name", [name for name in UNUSABLE if name != "spaced"])
+def test_a_file_that_cannot_be_used_is_named(
+    name: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"{name}.json"
+    path.write_bytes(UNUSABLE[name])
+    files = {"bundle": BUNDLE, "trust": TRUST, "opening": OPENING} | {option: path}
+    assert run(files["bundle"], "--trust", files["trust"], "--opening", files["opening"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"sla-ledger: {path}: ")
+
+
+def test_a_bundle_must_be_in_its_exact_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "spaced.json"
+    path.write_bytes(UNUSABLE["spaced"])
+    assert run(path, "--trust", TRUST) == 2
+    assert "not in canonical form" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "absent.json") == 2
+    assert run(BUNDLE, "--trust", tmp_path / "absent.json") == 2
+    assert run(tmp_path) == 2
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert first == second == f"sla-ledger: {tmp_path / 'absent.json'}: cannot be read: No such file or directory"
+    assert third == f"sla-ledger: {tmp_path}: cannot be read: Is a directory"
+
+
+def test_an_unusable_file_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bundle.json"
+    path.write_bytes(b"{}")
+    assert run(path, "--json") == 2
+    error = json.loads(capsys.readouterr().err)
+    assert error["code"] == "document_invalid"
+    assert error["data"] == {"field": "format", "file": str(path)}
