@@ -8,6 +8,7 @@ from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.ports import Receipt, Transaction
+from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream
@@ -83,15 +84,20 @@ def _classify(
     agreement, counts = registered.agreement, VerdictCounts()
     scope = (registered.sla_id, agreement.source)
     usable: list[RequestRow] = []
+    period: Period | None = None
     for row in read_rows(data):
         if isinstance(row, RowRejection):
             counts.reject(row.reason)
         elif row.service != agreement.service:
             counts.reject(Reason.OTHER_SERVICE)
-        elif period_at(agreement, row.started_at_ns) is None:
-            counts.reject(Reason.OUTSIDE_PERIOD)
         else:
-            usable.append(row)
+            # A log is mostly in order: the last row's period is nearly always the next one's.
+            if period is None or row.started_at_ns not in period.interval:
+                period = period_at(agreement, row.started_at_ns)
+            if period is None:
+                counts.reject(Reason.OUTSIDE_PERIOD)
+            else:
+                usable.append(row)
     known = tx.identities.known(*scope, [id_digest(*scope, row.request_id) for row in usable])
     book = IdentityBook(*scope, known)
     starts_ns: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 from ledger.cli.output import note, with_progress
@@ -48,17 +49,26 @@ class Problems:
 
 
 def read_log(path: Path, evaluator: Evaluator, problems: Problems) -> None:
+    """Every row of a log into an evaluator; raises ``RequestLogUnusable`` where the file cannot be used."""
     with open_request_log(path) as stream:
         log = RequestLog(stream, str(path))
         size = max(path.stat().st_size, 1)
         add, accepted = evaluator.add, Verdict.ACCEPTED
-        for row in with_progress(log, lambda: 100 * log.bytes_read / size, f"reading {path.name}"):
-            result = add(row)
-            if result is not accepted:
-                problems.add(row, result)
+        # Rows hold no cycles; without the collector looking for some a million of them take a tenth less time.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for row in with_progress(log, lambda: 100 * log.bytes_read / size, f"reading {path.name}"):
+                result = add(row)
+                if result is not accepted:
+                    problems.add(row, result)
+        finally:
+            if collecting:
+                gc.enable()
 
 
 def parse_span(text: str) -> Interval:
+    """An interval ``FROM/TO`` of two instants; raises ``BadInput``."""
     start, separator, end = text.partition("/")
     if not separator:
         raise BadInput(f"--span {text[:80]!r}: write FROM/TO, such as 2023-12-19T00:00:00Z/2023-12-20T00:00:00Z")
@@ -66,6 +76,7 @@ def parse_span(text: str) -> Interval:
 
 
 def period_unclear(evaluator: Evaluator, agreement: Agreement, path: Path) -> BadInput:
+    """The error for a log whose rows do not lie in one period: it lists the periods there are."""
     counts = evaluator.counts
     if evaluator.period is None and not evaluator.other_periods:
         services = ", ".join(list(evaluator.other_services)[:5])
@@ -89,6 +100,6 @@ def period_unclear(evaluator: Evaluator, agreement: Agreement, path: Path) -> Ba
     return BadInput(
         f"{path}: no one period holds all rows; name one with --period:\n" + "\n".join(lines),
         file=str(path),
-        periods=found,
+        periods=dict(sorted(found.items())),
         outside=evaluator.other_periods.get(None, 0),
     )

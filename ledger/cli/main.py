@@ -29,7 +29,7 @@ class Subcommand:
 
 COMMANDS = {
     "settle": Subcommand("ledger.cli.settle:settle", "Settle one period of a request log (pure computation)."),
-    "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, with all keys here.", "server,prove"),
+    "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, all keys here.", "server,prove"),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
     "agreements": Subcommand("ledger.cli.agreements:agreements", "Check agreement documents."),

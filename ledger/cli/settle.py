@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ledger.cli.output import note, percent_floored, print_json, print_table, with_progress
+from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log
+from ledger.cli.output import percent_floored, print_json, print_table
 from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
 from ledger.domain.money import format_minor_units
-from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
 from ledger.domain.settlement import Settlement, SettlementState
 from ledger.domain.settlement import settle as settle_period
 from ledger.domain.window import period_named
-from ledger.errors import BadInput
 from ledger.ingest.agreement_yaml import load_agreement
-from ledger.ingest.request_log import RequestLog, open_request_log
-
-SHOWN_PROBLEMS = 20
-SHOWN_PERIODS = 40
 
 EPILOG = """\b
 Exit codes:
@@ -64,11 +56,11 @@ def settle(
     if service is not None:
         agreement = agreement.for_service(service)
     period = period_named(agreement, period_text) if period_text is not None else None
-    evaluator = Evaluator(agreement, period, spans=[_span(text) for text in span_texts])
-    problems = _Problems(str(requests_path))
-    _read(requests_path, evaluator, problems)
+    evaluator = Evaluator(agreement, period, spans=[parse_span(text) for text in span_texts])
+    problems = Problems(str(requests_path))
+    read_log(requests_path, evaluator, problems)
     if evaluator.period is None or evaluator.other_periods:
-        raise _period_unclear(evaluator, agreement, requests_path)
+        raise period_unclear(evaluator, agreement, requests_path)
     problems.report()
     settlement = settle_period(agreement, evaluator.period, evaluator.windows())
     document = _document(evaluator, settlement, _terms_hash(agreement, settlement))
@@ -77,90 +69,6 @@ def settle(
     else:
         _print(document, settlement, evaluator)
     return 1 if strict and problems.count else 0
-
-
-class _Problems:
-    """Rows that could not be used: the first few are shown, all are counted."""
-
-    def __init__(self, file: str) -> None:
-        self.count = 0
-        self._file = file
-        self._shown: list[str] = []
-
-    def add(self, row: RequestRow | RowRejection, result: Verdict | RowRejection) -> None:
-        if result is Verdict.DUPLICATE:
-            return
-        self.count += 1
-        if self.count > SHOWN_PROBLEMS:
-            return
-        if isinstance(result, RowRejection):
-            field = f"{result.field}: " if result.field else ""
-            self._shown.append(f"{self._file}:{result.line}: {field}{result.message} (rejected: {result.reason})")
-        elif isinstance(row, RequestRow):
-            self._shown.append(
-                f"{self._file}:{row.line}: request_id: {row.request_id[:80]!r} came before with another body "
-                "(conflict: the id counts once, as failed)"
-            )
-
-    def report(self) -> None:
-        for line in self._shown:
-            note(line)
-        if self.count > SHOWN_PROBLEMS:
-            note(f"... and {self.count - SHOWN_PROBLEMS} more rows that could not be used")
-
-
-def _read(path: Path, evaluator: Evaluator, problems: _Problems) -> None:
-    with open_request_log(path) as stream:
-        log = RequestLog(stream, str(path))
-        size = max(path.stat().st_size, 1)
-        add, accepted = evaluator.add, Verdict.ACCEPTED
-        # Rows hold no cycles; without the collector looking for some a million of them take a tenth less time.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            for row in with_progress(log, lambda: 100 * log.bytes_read / size, f"reading {path.name}"):
-                result = add(row)
-                if result is not accepted:
-                    problems.add(row, result)
-        finally:
-            if collecting:
-                gc.enable()
-
-
-def _span(text: str) -> Interval:
-    start, separator, end = text.partition("/")
-    if not separator:
-        raise BadInput(f"--span {text[:80]!r}: write FROM/TO, such as 2023-12-19T00:00:00Z/2023-12-20T00:00:00Z")
-    return Interval(parse_instant_ns(start), parse_instant_ns(end))
-
-
-def _period_unclear(evaluator: Evaluator, agreement: Agreement, path: Path) -> BadInput:
-    counts = evaluator.counts
-    if evaluator.period is None and not evaluator.other_periods:
-        services = ", ".join(list(evaluator.other_services)[:5])
-        hint = f"; its rows name {services} (see --service)" if services else ""
-        return BadInput(
-            f"{path}: no usable row of the service {agreement.service!r}, so the period is unknown{hint}; "
-            "name it with --period",
-            file=str(path),
-            services=list(evaluator.other_services),
-        )
-    found = {str(period): count for period, count in evaluator.other_periods.items() if period is not None}
-    if evaluator.period is not None:
-        inside = counts.accepted + counts.duplicates + counts.conflicts + counts.rejected.get(Reason.OUTSIDE_SPAN, 0)
-        found[str(evaluator.period)] = inside
-    lines = [f"  {name}  {count} rows" for name, count in sorted(found.items())]
-    if len(lines) > SHOWN_PERIODS:
-        lines = [*lines[:SHOWN_PERIODS], f"  ... and {len(lines) - SHOWN_PERIODS} more periods"]
-    if outside := evaluator.other_periods.get(None):
-        effective = f"{agreement.effective_from} to {agreement.effective_until}"
-        lines.append(f"  outside every period of the agreement ({effective}, {agreement.timezone})  {outside} rows")
-    return BadInput(
-        f"{path}: no one period holds all rows; name one with --period:\n" + "\n".join(lines),
-        file=str(path),
-        periods=dict(sorted(found.items())),
-        outside=evaluator.other_periods.get(None, 0),
-    )
 
 
 def _terms_hash(agreement: Agreement, settlement: Settlement) -> str | None:
