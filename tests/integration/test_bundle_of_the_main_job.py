@@ -1,0 +1,200 @@
+"""The main job's own bundles, by the command line: they verify, and nobody else's pass for them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.attest import verification
+from ledger.attest.signing import load_key
+from ledger.attest.verification import Exit, Outcome, Report
+from ledger.cli.main import main
+from ledger.domain.canonical import canonical_bytes
+from ledger.errors import BadInput
+from ledger.resources import resource_dir
+from tests.support.examples import failed, remember_pairings
+from tests.support.forging import Forger
+from tests.support.secrets import Secrets
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = resource_dir("examples")
+
+
+@dataclass(frozen=True)
+class Data:
+    """What one run of the main job wrote."""
+
+    folder: Path
+
+    def verify(self, *, trust: Data | None = None, opening: bool = False) -> int:
+        """The exit code of ``sla-ledger verify`` on the bundle."""
+        pins = (trust or self).folder / "trust.json"
+        opened = ["--opening", str(self.folder / "opening.json")] if opening else []
+        return main(["verify", str(self.folder / "bundle.json"), "--trust", str(pins), "--accept-dev", *opened])
+
+    def report(self) -> Report:
+        return verification.verify_bundle(self.bundle, self.trust)
+
+    @property
+    def bundle(self) -> Any:
+        return verification.read_bundle((self.folder / "bundle.json").read_bytes())
+
+    @property
+    def trust(self) -> Any:
+        return verification.read_trust((self.folder / "trust.json").read_bytes())
+
+
+@pytest.fixture(scope="session")
+def main_job(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Callable[..., Data]:
+    """Runs the main job in a data directory of its own."""
+
+    def run(name: str, *options: str) -> Data:
+        folder = tmp_path_factory.mktemp("main-job") / name
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SLA_LEDGER_KEY_CACHE", str(key_cache))
+            requests = str(EXAMPLES / "requests.ndjson")
+            assert main(["demo", "--requests", requests, "--out", str(folder), "--json", *options]) == 0
+        return Data(folder)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def proved(main_job: Callable[..., Data]) -> Data:
+    return main_job("proved")
+
+
+@pytest.fixture(scope="session")
+def of_another_issuer(main_job: Callable[..., Data]) -> Data:
+    """The same log, settled and proved whole by someone with keys of his own."""
+    return main_job("another")
+
+
+@pytest.fixture(scope="session")
+def withheld(main_job: Callable[..., Data]) -> Data:
+    """A log that is complete for three hours of a day."""
+    return main_job("withheld", "--span", "2023-06-14T00:00:00Z/2023-06-14T03:00:00Z")
+
+
+@pytest.fixture(scope="session")
+def with_impact(main_job: Callable[..., Data]) -> Data:
+    """Terms that no circuit attests yet."""
+    return main_job("impact", "--agreement", str(EXAMPLES / "agreement-impact.yaml"))
+
+
+def test_the_bundle_verifies_down_to_every_window(proved: Data) -> None:
+    assert proved.verify(opening=True) == 0
+    assert main(["verify", str(proved.folder / "bundle.json")]) == 3
+
+
+def test_a_bundle_made_whole_by_another_issuer_fails_in_the_pins(
+    proved: Data, of_another_issuer: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert of_another_issuer.verify() == 0
+    assert of_another_issuer.verify(trust=proved) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("does not hold: pin: log, pin: issuer, pin: customer, pin: registry;")
+
+
+def test_altered_bundles_are_refused_with_the_signature_redone(proved: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample of the values, on a bundle with keys and salts of this run (all of them: unit/attest)."""
+    remember_pairings(monkeypatch)
+    rng, bundle, secrets = random.Random(7), proved.bundle, Secrets.of_data(proved.folder)
+    for path in rng.sample(_texts(bundle), 40):
+        forged = Forger(bundle, secrets)
+        node: Any = forged.bundle
+        for key in path[:-1]:
+            node = node[key]
+        spot = rng.randrange(len(node[path[-1]]))
+        text = node[path[-1]]
+        node[path[-1]] = text[:spot] + ("1" if text[spot] != "1" else "2") + text[spot + 1 :]
+        try:
+            report = verification.verify_bundle(verification.read_bundle(forged.sign()), proved.trust)
+        except BadInput:
+            continue
+        assert failed(report), path
+
+
+def test_the_issuers_key_is_where_the_bundle_says(proved: Data) -> None:
+    """The forger of these tests signs with the true key: without a change its bundle is the same, byte for byte."""
+    assert load_key(proved.folder / "keys" / "issuer.key").public_key.hex() == proved.trust["issuer_ed25519_public_key"]
+    written = (proved.folder / "bundle.json").read_bytes()
+    assert Forger(proved.bundle, Secrets.of_data(proved.folder)).sign() == written
+
+
+def test_a_withheld_period_gives_an_unproved_bundle_that_verifies(withheld: Data) -> None:
+    bundle = withheld.bundle
+    assert bundle["statement"]["payload"]["state"] == "withheld"
+    assert bundle["proof"] is None
+    assert bundle["anchor"] is None
+    assert withheld.verify(opening=True) == 0
+    (line,) = [line for line in withheld.report().lines if line.check == "proof"]
+    assert line.outcome is Outcome.NOT_CHECKED
+    assert "3 of 24 windows were observed" in line.detail
+
+
+def test_an_agreement_with_an_impact_rule_gives_an_unproved_bundle_that_says_why(with_impact: Data) -> None:
+    report = with_impact.report()
+    assert not failed(report)
+    assert report.exit_code(accept_dev=False) is Exit.HOLDS
+    (line,) = [line for line in report.lines if line.check == "proof"]
+    assert line.outcome is Outcome.NOT_CHECKED
+    assert "incidents_64" in line.detail
+    (verdict,) = [line for line in report.lines if line.check == "verdict"]
+    assert "the incidents stand as stated" in verdict.detail
+    assert not (with_impact.folder / "opening.json").exists()
+
+
+IMPACT_LIES: dict[str, Callable[[Any], object]] = {
+    "no credit": lambda issued: issued.update(credit=None),
+    "another money": lambda issued: issued["credit"].update(currency="USD"),
+    "a credit that is not its last step": lambda issued: issued["credit"].update(minor_units="1"),
+    "other tiers": lambda issued: issued["trace"].update(combined_bps=9),
+    "another price": lambda issued: issued["trace"].update(price_per_request=None),
+    "no steps": lambda issued: issued.update(trace={}),
+    "steps of another kind": lambda issued: issued["trace"].update(discount="1"),
+    "a breach called met": lambda issued: [result.update(state="met") for result in issued["objectives"]],
+    "nothing to prove": lambda issued: issued.update(unattested_reasons=[], attestable=True),
+}
+
+
+@pytest.mark.parametrize("name", IMPACT_LIES)
+def test_a_lie_about_an_unproved_credit_fails(name: str, with_impact: Data) -> None:
+    forged = Forger(with_impact.bundle, Secrets.of_data(with_impact.folder))
+    IMPACT_LIES[name](forged.issued)
+    forged.log()
+    report = verification.verify_bundle(verification.read_bundle(forged.sign()), with_impact.trust)
+    assert failed(report) == {"verdict"}
+
+
+def test_a_proof_cannot_be_lent_to_terms_that_no_circuit_attests(with_impact: Data, proved: Data) -> None:
+    forged = Forger(with_impact.bundle, Secrets.of_data(with_impact.folder))
+    for member in ("proof", "context", "base", "anchor", "telemetry"):
+        forged.bundle[member] = proved.bundle[member]
+    report = verification.verify_bundle(verification.read_bundle(forged.sign()), with_impact.trust)
+    assert {"verdict", "telemetry", "context", "terms"} <= failed(report)
+
+
+def test_trust_and_opening_are_canonical_documents(proved: Data) -> None:
+    for name in ("trust.json", "opening.json"):
+        data = (proved.folder / name).read_bytes()
+        assert canonical_bytes(json.loads(data)) == data
+
+
+def _texts(node: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Paths of the texts that a check other than the issuer's signature answers for."""
+    if isinstance(node, dict):
+        items: Any = node.items()
+    elif isinstance(node, list):
+        items = enumerate(node)
+    else:
+        name = ".".join(map(str, at))
+        return [at] if isinstance(node, str) and name not in ("issuer_signature", "anchor.block_hash") else []
+    return [path for key, value in items for path in _texts(value, (*at, key))]
