@@ -53,6 +53,7 @@ def agreement(case: Case) -> str:
 
 def period(case: Case) -> str:
     issued, span = case.issued, case.period.interval
+    require(issued["period"] == str(case.period), f"the period is spelled {case.period}")
     require(issued["start_ns"] == str(span.start_ns), "start_ns is not the start of the period in its zone")
     require(issued["end_ns"] == str(span.end_ns), "end_ns is not the end of the period in its zone")
     require(issued["windows"] == case.window_count, f"the period has {case.window_count} windows")

@@ -16,7 +16,7 @@ def opening(case: Case, document: Mapping[str, Any]) -> str:
     """The opened counts give the sealed root, the totals, the states and the credit of the statement."""
     issued = case.issued
     require(document["statement_id"] == issued["statement_id"], "the opening is of another statement")
-    windows = _windows(case, document)
+    windows = windows_opened(case, document)
     salts = [int(salt) for salt in document["salts"]]
     blocks = telemetry.block_hashes(case.seal_key, window_counts(windows), salts)
     root = telemetry.telemetry_root(case.seal_key, len(windows), blocks)
@@ -31,7 +31,8 @@ def opening(case: Case, document: Mapping[str, Any]) -> str:
     return f"{len(windows)} opened windows give the sealed root, every total, state and the credit"
 
 
-def _windows(case: Case, document: Mapping[str, Any]) -> tuple[Window, ...]:
+def windows_opened(case: Case, document: Mapping[str, Any]) -> tuple[Window, ...]:
+    """The windows an opening gives; raises ``BundleCheckFailed`` where they are not the period's or the agreement's."""
     intervals = case.agreement.windows(case.period)
     ids = [objective.id for objective in case.agreement.objectives]
     require(len(document["windows"]) == len(intervals), f"the period has {len(intervals)} windows")
