@@ -72,9 +72,12 @@ def proved(main_job: Callable[..., Data]) -> Data:
 
 
 @pytest.fixture(scope="session")
-def of_another_issuer(main_job: Callable[..., Data]) -> Data:
-    """The same log, settled and proved whole by someone with keys of his own."""
-    return main_job("another")
+def of_another_issuer(main_job: Callable[..., Data], tmp_path_factory: pytest.TempPathFactory) -> Data:
+    """The same log, settled and proved whole by someone with keys of his own, who does not show the credit on chain."""
+    terms = tmp_path_factory.mktemp("terms") / "agreement.yaml"
+    public = (EXAMPLES / "agreement.yaml").read_text()
+    terms.write_text(public.replace("credit_visibility: public", "credit_visibility: committed"))
+    return main_job("another", "--agreement", str(terms))
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +104,18 @@ def test_a_bundle_made_whole_by_another_issuer_fails_in_the_pins(
     assert of_another_issuer.verify(trust=proved) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("does not hold: pin: log, pin: issuer, pin: customer, pin: registry;")
+
+
+def test_a_committed_credit_is_opened_by_its_salt(of_another_issuer: Data) -> None:
+    bundle, secrets = of_another_issuer.bundle, Secrets.of_data(of_another_issuer.folder)
+    credit = bundle["statement"]["payload"]["credit"]["minor_units"]
+    assert bundle["proof"]["signals"][1] != credit
+    assert bundle["credit_salt"] is not None
+    for salt in ("7", None):
+        forged = Forger(bundle, secrets)
+        forged.bundle["credit_salt"] = salt
+        report = verification.verify_bundle(verification.read_bundle(forged.sign()), of_another_issuer.trust)
+        assert failed(report) == {"credit"}
 
 
 def test_altered_bundles_are_refused_with_the_signature_redone(proved: Data, monkeypatch: pytest.MonkeyPatch) -> None:
