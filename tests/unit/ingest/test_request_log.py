@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -306,3 +307,19 @@ def test_the_cache_of_minutes_accepts_nothing_more(text: str) -> None:
     bad = read(line() + line(started_at=text))[1]
     assert isinstance(bad, RowRejection)
     assert bad.reason is Reason.TIME_INVALID
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_a_line_that_nests_without_end_is_one_rows_problem_even_where_recursion_is_unlimited(opening: str) -> None:
+    limit = sys.getrecursionlimit()
+    # A library of the verifier raises the limit this far; the decoder would then run out of stack.
+    sys.setrecursionlimit(100_000)
+    try:
+        rows = read(line() + opening.encode() * 90_000 + b"\n" + line(request_id="r-2"))
+    finally:
+        sys.setrecursionlimit(limit)
+    assert [isinstance(row, RowRejection) for row in rows] == [False, True, False]
+
+
+def test_brackets_inside_a_text_do_not_nest() -> None:
+    assert isinstance(only(line(error_msg="[" * 500 + '"{')), RequestRow)
