@@ -41,14 +41,16 @@ def record_observations(
     """Keep a raw batch by its digest and append what its rows came to.
 
     ``declared_complete`` is the span for which the collector declares its log complete; it is what makes a window
-    without rows idle instead of missing. The same batch with the same declaration is recorded once.
+    without rows idle instead of missing. The same batch with the same declaration is recorded once for an agreement.
+    Raises ``VersionConflict`` where another batch of the source was recorded meanwhile.
     """
     agreement = registered.agreement
     digest = tx.batches.put(data)
     stream = observations_stream(registered.sla_id, agreement.source)
     declared = _span(declared_complete)
-    key = f"observations/{digest}/{declared}"
+    following = 0
     for event in tx.events.stream(stream):
+        following = event.version + 1
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
             receipt = Receipt(event.id, event.stream, event.version, event.seq)
             return RecordedBatch(digest, _counts_of(event.payload), receipt)
@@ -71,8 +73,7 @@ def record_observations(
     (receipt,) = tx.events.append(
         stream,
         [NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)],
-        expected_version=None,
-        idempotency_key=key,
+        expected_version=following,
     )
     return RecordedBatch(digest, counts, receipt)
 

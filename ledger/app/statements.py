@@ -44,7 +44,7 @@ def issue_statement(
     """Seal, settle and issue; a settled, attestable statement is queued for its proof.
 
     Issuing again for unchanged windows gives the same statement. A closed period whose windows changed needs a
-    restatement, which this release does not make: it raises ``VersionConflict``.
+    restatement, which this release does not make: it raises ``IdempotencyConflict``.
     """
     agreement = registered.agreement
     settlement = settle(agreement, period, judged.windows)

@@ -83,10 +83,10 @@ def log(*rows: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(body).encode() + b"\n" for body in rows)
 
 
-def signed_agreement(name: str = "agreement.yaml") -> dict[str, Any]:
-    """An example agreement between keys that the tests hold."""
+def signed_agreement(name: str = "agreement.yaml", **changes: Any) -> dict[str, Any]:
+    """An example agreement, with changed members, between keys that the tests hold."""
     path: Path = resource_dir("examples") / name
-    document = dict(parse_document(path.read_bytes(), name, AGREEMENT)[0])
+    document = dict(parse_document(path.read_bytes(), name, AGREEMENT)[0]) | changes
     x, y = babyjub.public_key(COLLECTOR)
     document["collector"] = {"name": "collector", "babyjubjub_public_key": {"x": str(x), "y": str(y)}}
     keys = {"issuer": ISSUER, "customer": CUSTOMER}

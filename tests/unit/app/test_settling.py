@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,8 +19,8 @@ from ledger.domain.naming import agreement_stream, seal_stream, windows_stream
 from ledger.domain.observation import Reason
 from ledger.domain.settlement import SettlementState
 from ledger.domain.window import WindowState
-from ledger.errors import IdempotencyConflict, NotFound, VersionConflict
-from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
+from ledger.errors import IdempotencyConflict, NotFound
+from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, signed_agreement
 
 HOUR_NS = 3600 * 10**9
 
@@ -126,6 +127,14 @@ class TestRecording:
         assert again.receipt == first.receipt
         assert again.counts == first.counts
 
+    def test_one_log_may_be_recorded_under_two_agreements(self, desk: Desk) -> None:
+        batch = log(row("a"))
+        first = record(desk, batch)
+        other = replace(desk, agreement=Agreement.from_document(signed_agreement(nonce="0x" + "22" * 32)))
+        second = record(other, batch)
+        assert second.receipt.stream != first.receipt.stream
+        assert second.counts.accepted == 1
+
     def test_a_replay_split_differently_counts_once(self, desk: Desk) -> None:
         record(desk, log(row("a"), row("b")))
         replayed = record(desk, log(row("b"), row("c")))
@@ -197,7 +206,7 @@ class TestIssuing:
         record(desk, log(row("a")))
         issue(desk)
         record(desk, log(row("late", error_code=500)))
-        with pytest.raises((IdempotencyConflict, VersionConflict)):
+        with pytest.raises(IdempotencyConflict):
             issue(desk)
 
     def test_below_the_coverage_floor_it_is_withheld_and_not_proved(self, desk: Desk) -> None:
