@@ -7,7 +7,7 @@ dispatcher of a larger deployment sends the same stages to a queue instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 from ledger.app.ports import Database
@@ -19,6 +19,9 @@ MAX_ATTEMPTS = 5
 
 StageWork = Callable[[str], None]
 """Does one stage for an event id."""
+
+Sleep = Callable[[float], None]
+"""Waits for some seconds, as ``time.sleep`` does."""
 
 
 class Stage(StrEnum):
@@ -42,6 +45,7 @@ class OutboxRunner:
         self._database = database
         self._work = work
         self._clock = clock
+        self._retry_at_ns: int | None = None
 
     def run_once(self) -> bool:
         """Work one due stage; False where nothing is due.
@@ -56,25 +60,50 @@ class OutboxRunner:
             return False
         event_id, stage, attempt = leased
         try:
+            if attempt > MAX_ATTEMPTS:
+                raise StageFailed("the process that worked it ended each time before it was done")
             self._work[Stage(stage)](event_id)
-        except SlaLedgerError as error:
+        # A fault of the program, too: raised, it would stop every other stage and hold this one's lease.
+        except Exception as error:
+            said = f"{error.code}: {error.message}" if isinstance(error, SlaLedgerError) else f"internal: {error!r}"
             final = isinstance(error, Refused) or attempt >= MAX_ATTEMPTS
-            retry_at_ns = None if final else self._clock.now_ns() + 2 ** (attempt - 1) * SECOND_NS
-            with self._database.begin() as tx:
-                tx.outbox.fail(event_id, stage, error=f"{error.code}: {error.message}", retry_at_ns=retry_at_ns)
+            self._fail(event_id, stage, said, None if final else 2 ** (attempt - 1) * SECOND_NS)
         else:
             with self._database.begin() as tx:
                 tx.outbox.done(event_id, stage)
         return True
 
-    def run_until_idle(self) -> None:
-        """Work everything that is due now; raises ``StageFailed`` naming the first parked stage."""
-        while self.run_once():
+    def run_until_idle(self, sleep: Sleep) -> None:
+        """Work everything that is due, and what fails on the way until it is done or parked.
+
+        Raises ``StageFailed`` naming the first stage that was parked meanwhile.
+        """
+        before = {(event_id, stage) for event_id, stage, _, _ in self._parked()}
+        while self.run_once() or self._wait_for_retry(sleep):
             pass
+        for event_id, stage, attempts, error in self._parked():
+            if (event_id, stage) not in before:
+                raise StageFailed(
+                    f"the stage {stage} failed after {attempts} attempt(s): {error}", event_id=event_id, stage=stage
+                )
+
+    def _fail(self, event_id: str, stage: str, error: str, retry_after_ns: int | None) -> None:
+        retry_at_ns = None if retry_after_ns is None else self._clock.now_ns() + retry_after_ns
+        with self._database.begin() as tx:
+            tx.outbox.fail(event_id, stage, error=error, retry_at_ns=retry_at_ns)
+        if retry_at_ns is not None:
+            # By the latest of several, the others are due as well.
+            self._retry_at_ns = max(retry_at_ns, self._retry_at_ns or 0)
+
+    def _wait_for_retry(self, sleep: Sleep) -> bool:
+        """Wait until every stage that failed here is due again; False where there is none."""
+        if self._retry_at_ns is None:
+            return False
+        while (left_ns := self._retry_at_ns - self._clock.now_ns()) > 0:
+            sleep(left_ns / SECOND_NS)
+        self._retry_at_ns = None
+        return True
+
+    def _parked(self) -> Sequence[tuple[str, str, int, str]]:
         with self._database.read() as tx:
-            parked = tx.outbox.parked()
-        if parked:
-            event_id, stage, attempts, error = parked[0]
-            raise StageFailed(
-                f"the stage {stage} failed after {attempts} attempt(s): {error}", event_id=event_id, stage=stage
-            )
+            return tx.outbox.parked()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -93,7 +94,7 @@ def run_main_job(
             now_ns=now_ns(),
         )
     step("proving the statement and recording it on chain")
-    services.runner.run_until_idle()
+    services.runner.run_until_idle(time.sleep)
     services.sign_log()
     return _evidence(services, agreement, batch, statement)
 

@@ -10,6 +10,7 @@ import io
 import json
 import sys
 import tempfile
+import time
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def _write_bundles(services: Services) -> None:
     (HERE / "trust.json").write_bytes(canonical_bytes(job.trust))
     (HERE / "opening.json").write_bytes(job.opening)
     later = [_issue(services, parties, agreement, period) for period in (second, third)]
-    services.runner.run_until_idle()
+    services.runner.run_until_idle(time.sleep)
     services.sign_log()
     for name, statement_id in zip(
         ("bundle", "bundle_next_day", "bundle_withheld"), (job.statement.id, *later), strict=True

@@ -19,6 +19,15 @@ def runner(desk: Desk, work: Callable[[str], None]) -> OutboxRunner:
     return OutboxRunner(desk.database, {Stage.PROVE: work}, desk.clock)
 
 
+def sleeper(desk: Desk) -> Callable[[float], None]:
+    """Lets the desk's clock pass instead of waiting."""
+
+    def sleep(seconds: float) -> None:
+        desk.clock.now += round(seconds * 10**9)
+
+    return sleep
+
+
 def queue(desk: Desk, count: int = 1) -> list[str]:
     """Events with a stage queued twice each; their ids."""
     with desk.database.begin() as tx:
@@ -31,7 +40,7 @@ def queue(desk: Desk, count: int = 1) -> list[str]:
 def test_each_stage_is_worked_once(desk: Desk) -> None:
     done: list[str] = []
     ids = queue(desk, 2)
-    runner(desk, done.append).run_until_idle()
+    runner(desk, done.append).run_until_idle(sleeper(desk))
     assert done == ids
     with desk.database.read() as tx:
         assert tx.outbox.pending() == 0
@@ -56,6 +65,46 @@ def test_an_outage_is_tried_again_later_and_parked_in_the_end(desk: Desk) -> Non
     assert "did not answer" in error
 
 
+def test_running_until_idle_waits_for_what_is_to_be_tried_again(desk: Desk) -> None:
+    done: list[str] = []
+    outages = [Unavailable("the prover did not answer"), ValueError("a fault of the program")]
+
+    def work(event_id: str) -> None:
+        if outages:
+            raise outages.pop()
+        done.append(event_id)
+
+    ids = queue(desk, 2)
+    runner(desk, work).run_until_idle(sleeper(desk))
+    assert sorted(done) == sorted(ids)
+
+
+def test_an_outage_that_lasts_is_said(desk: Desk) -> None:
+    def fail(event_id: str) -> None:
+        raise Unavailable("the prover did not answer")
+
+    queue(desk)
+    with pytest.raises(StageFailed, match=f"after {MAX_ATTEMPTS} attempt.* did not answer"):
+        runner(desk, fail).run_until_idle(sleeper(desk))
+    # What was parked before is the operator's, and no failure of the next run.
+    runner(desk, fail).run_until_idle(sleeper(desk))
+
+
+def test_work_that_ends_its_process_each_time_is_parked(desk: Desk) -> None:
+    def crash(event_id: str) -> None:
+        raise KeyboardInterrupt
+
+    queue(desk)
+    for _ in range(MAX_ATTEMPTS):
+        with pytest.raises(KeyboardInterrupt):
+            runner(desk, crash).run_once()
+        desk.clock.now += LEASE_NS
+    assert runner(desk, crash).run_once()
+    with desk.database.read() as tx:
+        ((_, _, _, error),) = tx.outbox.parked()
+    assert "ended each time" in error
+
+
 def test_what_is_refused_is_parked_at_once_and_does_not_stop_the_others(desk: Desk) -> None:
     bad, good = queue(desk, 2)
     done: list[str] = []
@@ -66,7 +115,7 @@ def test_what_is_refused_is_parked_at_once_and_does_not_stop_the_others(desk: De
         done.append(event_id)
 
     with pytest.raises(StageFailed, match="no honest proof exists"):
-        runner(desk, work).run_until_idle()
+        runner(desk, work).run_until_idle(sleeper(desk))
     assert done == [good]
 
 
