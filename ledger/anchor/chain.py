@@ -14,9 +14,10 @@ from web3.contract import Contract
 from web3.types import EventData, TxReceipt
 
 from ledger.anchor.abi import ContractName, contract_build
-from ledger.anchor.registration import Registration
+from ledger.anchor.registration import abi_value
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.verifier_key import SIGNAL_COUNT, circuit_id, constructor_words, refuse_dev_key
+from ledger.app.evidence import Registration
 from ledger.errors import AnchorRefused, NotFound
 
 PROOF_BYTES: Final = 256
@@ -205,7 +206,7 @@ class AnchorChain:
     ) -> TxReceipt:
         """Register one version of an agreement's terms, as its issuer."""
         gas = _REGISTER_GAS + _REGISTER_GAS_PER_CIRCUIT * len(registration.circuit_ids)
-        data = self._encode("register", registration.abi_value(), customer_signature)
+        data = self._encode("register", abi_value(registration), customer_signature)
         return self._sender.send(issuer, Call(self.registry, data, gas, "register the terms"), now_s=now_s)
 
     def record_call(self, statement: Statement) -> Call:
@@ -256,7 +257,7 @@ class AnchorChain:
         """The verifier of a circuit and its code hash when added. Raises NotFound if there is none."""
         address, code_hash = self._read("verifierOf", circuit)
         if int(address, 16) == 0:
-            raise NotFound("no verifier was added for this circuit", circuit_id="0x" + circuit.hex())
+            raise NotFound("no verifier was added for this circuit", circuit_id=circuit.hex())
         return DeployedVerifier(address=address, circuit_id=circuit, code_hash=bytes(code_hash))
 
     def is_recorded(self, statement: Statement) -> bool:

@@ -1,4 +1,4 @@
-"""What issuer and customer agree to on chain, and the EIP-712 digest the customer signs.
+"""A registration as the contract takes it, and the EIP-712 digest of it that the customer signs.
 
 The digest is that of ``SlaAnchor.registrationDigest``; it is worked out here too so that a customer can
 see what is signed without asking the chain (EIP-712, domain name "SlaAnchor", version "1").
@@ -6,12 +6,13 @@ see what is signed without asking the chain (EIP-712, domain name "SlaAnchor", v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils import keccak, to_canonical_address
+
+from ledger.app.evidence import Registration
 
 _DOMAIN_TYPE: Final = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 _TYPE: Final = keccak(
@@ -20,33 +21,19 @@ _TYPE: Final = keccak(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """One version of an agreement's terms. Addresses in EIP-55 form; nonce and circuit ids are 32 bytes."""
-
-    issuer: str
-    customer: str
-    nonce: bytes
-    terms_hash: int
-    terms_version: int
-    effective_from_ns: int
-    first_start_ns: int
-    window_seconds: int
-    circuit_ids: tuple[bytes, ...]
-
-    def abi_value(self) -> tuple[object, ...]:
-        """The fields in the order of the Solidity struct."""
-        return (
-            self.issuer,
-            self.customer,
-            self.nonce,
-            self.terms_hash,
-            self.terms_version,
-            self.effective_from_ns,
-            self.first_start_ns,
-            self.window_seconds,
-            list(self.circuit_ids),
-        )
+def abi_value(registration: Registration) -> tuple[object, ...]:
+    """The fields in the order of the Solidity struct."""
+    return (
+        registration.issuer,
+        registration.customer,
+        registration.nonce,
+        registration.terms_hash,
+        registration.terms_version,
+        registration.effective_from_ns,
+        registration.first_start_ns,
+        registration.window_seconds,
+        list(registration.circuit_ids),
+    )
 
 
 def sla_id(issuer: str, customer: str, nonce: bytes) -> bytes:

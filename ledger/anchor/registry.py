@@ -8,7 +8,6 @@ from typing import Any
 from eth_account.signers.local import LocalAccount
 
 from ledger.anchor.chain import AnchorChain, Statement
-from ledger.anchor.registration import Registration as ChainRegistration
 from ledger.anchor.registration import registration_digest, sla_id
 from ledger.app.evidence import Anchored, Recording, Registration
 from ledger.domain.instant import SECOND_NS, Clock
@@ -36,12 +35,12 @@ class RegistryAnchor:
         return self._chain.registry
 
     def registration_digest(self, registration: Registration) -> bytes:
-        return registration_digest(_on_chain(registration), self.chain_id, self.registry)
+        return registration_digest(registration, self.chain_id, self.registry)
 
     def register(self, registration: Registration, customer_signature: bytes) -> None:
         if self._registered_version(registration) >= registration.terms_version:
             return
-        self._chain.register(self._issuer, _on_chain(registration), customer_signature, now_s=self._now_s())
+        self._chain.register(self._issuer, registration, customer_signature, now_s=self._now_s())
 
     def record(self, recording: Recording, verification_key: Mapping[str, Any], *, dev_unsafe: bool) -> Anchored:
         statement = Statement(
@@ -85,20 +84,6 @@ class RegistryAnchor:
 
     def _now_s(self) -> int:
         return self._clock.now_ns() // SECOND_NS
-
-
-def _on_chain(registration: Registration) -> ChainRegistration:
-    return ChainRegistration(
-        issuer=registration.issuer,
-        customer=registration.customer,
-        nonce=registration.nonce,
-        terms_hash=registration.terms_hash,
-        terms_version=registration.terms_version,
-        effective_from_ns=registration.effective_from_ns,
-        first_start_ns=registration.first_start_ns,
-        window_seconds=registration.window_seconds,
-        circuit_ids=registration.circuit_ids,
-    )
 
 
 def _anchored(tx_hash: bytes, block_number: int, block_hash: bytes) -> Anchored:

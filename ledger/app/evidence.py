@@ -110,7 +110,10 @@ class Collector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One version of an agreement's terms for the registry; the customer signs it by EIP-712."""
+    """One version of an agreement's terms for the registry; the customer signs it by EIP-712.
+
+    Addresses are in EIP-55 form; nonce and circuit ids have 32 bytes; ``terms_hash`` is a field element.
+    """
 
     issuer: str
     customer: str

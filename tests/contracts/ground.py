@@ -14,10 +14,11 @@ from eth_utils import keccak, to_checksum_address
 from ledger.anchor.abi import contract_build
 from ledger.anchor.chain import AnchorChain, DeployedVerifier, RecordOutcome, Statement, signals_hash
 from ledger.anchor.embedded import EmbeddedChain, Genesis
-from ledger.anchor.registration import Registration, sign_registration, sla_id
+from ledger.anchor.registration import sign_registration, sla_id
 from ledger.anchor.reverts import refusal
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.transactions import MemoryTransactionStore
+from ledger.app.evidence import Registration
 from tests.contracts.trapdoor import Trapdoor, curve_order
 
 SECOND = 10**9

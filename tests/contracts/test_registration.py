@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ledger.anchor.registration import registration_digest, sign_registration, sla_id
+from ledger.anchor.registration import abi_value, registration_digest, sign_registration, sla_id
 from ledger.errors import NotFound
 from tests.contracts.conftest import Refuses
 from tests.contracts.ground import (
@@ -39,7 +39,7 @@ def test_what_the_customer_signs_is_what_the_contract_checks(ground: Ground, cir
     terms = ground.terms(circuit_ids=tuple(bytes([i]) * 32 for i in range(circuits)))
     ours = registration_digest(terms, ground.anchor.chain_id, ground.anchor.registry)
     contract = ground.anchor._contract
-    assert bytes(contract.functions.registrationDigest(terms.abi_value()).call()) == ours
+    assert bytes(contract.functions.registrationDigest(abi_value(terms)).call()) == ours
     ours_id = sla_id(terms.issuer, terms.customer, terms.nonce)
     assert bytes(contract.functions.slaIdOf(terms.issuer, terms.customer, terms.nonce).call()) == ours_id
 

@@ -9,7 +9,8 @@ from eth_utils import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.anchor.registration import Registration, registration_digest, sign_registration, sla_id
+from ledger.anchor.registration import abi_value, registration_digest, sign_registration, sla_id
+from ledger.app.evidence import Registration
 
 addresses = st.integers(1, 2**200).map(lambda n: Account.from_key(keccak(n.to_bytes(32, "big"))).address)
 bytes32 = st.binary(min_size=32, max_size=32)
@@ -51,7 +52,7 @@ def test_the_digest_is_that_of_eip_712(registration: Registration, chain_id: int
             "verifyingContract": registry,
         },
         message_types={"Registration": [{"name": n, "type": t} for n, t in FIELDS.items()]},
-        message_data=dict(zip(FIELDS, registration.abi_value(), strict=True)),
+        message_data=dict(zip(FIELDS, abi_value(registration), strict=True)),
     )
     expected = keccak(b"\x19" + message.version + message.header + message.body)
     assert registration_digest(registration, chain_id, registry) == expected
