@@ -16,11 +16,10 @@ from web3.types import EventData, TxReceipt
 from ledger.anchor.abi import ContractName, contract_build
 from ledger.anchor.registration import abi_value
 from ledger.anchor.sender import Call, Sender
-from ledger.anchor.verifier_key import SIGNAL_COUNT, circuit_id, constructor_words, refuse_dev_key
+from ledger.anchor.verifier_key import circuit_id, constructor_words, refuse_dev_key
 from ledger.app.evidence import Registration
+from ledger.domain.attested import PROOF_BYTES, SIGNAL_COUNT
 from ledger.errors import AnchorRefused, NotFound
-
-PROOF_BYTES: Final = 256
 
 # Limits, not prices: what is left over is not paid. Fixed, so that the same call signs to the same bytes.
 _DEPLOY_REGISTRY_GAS: Final = 4_000_000

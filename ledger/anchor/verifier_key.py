@@ -7,12 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ledger.anchor.chain_ids import TEST_CHAIN_IDS
+from ledger.domain.attested import BASE_ORDER, SIGNAL_COUNT, TEST_CHAIN_IDS
 from ledger.errors import DevKeyRefused, VerificationKeyInvalid
 
-SIGNAL_COUNT: Final = 6
-
-_BASE_ORDER: Final = 21888242871839275222246405745257275088696311157297823662689037894645226208583
 _DECIMAL: Final = re.compile(r"0|[1-9][0-9]{0,77}")
 _G2_GENERATOR_X: Final = (
     11559732032986387107991004021392285783925812861821192530917403151452391805634,
@@ -77,7 +74,7 @@ def _g2(key: Mapping[str, Any], name: str) -> tuple[int, int, int, int]:
 def _coordinate(text: object, name: str) -> int:
     if not isinstance(text, str) or _DECIMAL.fullmatch(text) is None:
         raise _invalid(f"must give the coordinates of {name} as decimal strings")
-    if int(text) >= _BASE_ORDER:
+    if int(text) >= BASE_ORDER:
         raise _invalid(f"has a coordinate of {name} outside the base field")
     return int(text)
 

@@ -10,14 +10,12 @@ from ledger.app.evidence import Attestor, Collector, Salts, Seal
 from ledger.app.outbox import Stage
 from ledger.app.ports import Randomness, Receipt, Secrets, Transaction
 from ledger.app.windows import JudgedPeriod
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.naming import seal_stream, statement_id, statement_stream
 from ledger.domain.settlement import Settlement, SettlementState, settle
 from ledger.errors import NotFound
-
-FIELD_ORDER = 21888242871839275222246405745257275088548364400416034343698204186575808495617
-"""Order of the BN254 scalar field: salts are uniform below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +172,8 @@ def _get_or_make(secrets: Secrets, name: str, randomness: Randomness) -> int:
     try:
         return _get(secrets, name)
     except NotFound:
-        value = FIELD_ORDER
-        while value >= FIELD_ORDER:
+        value = SCALAR_ORDER
+        while value >= SCALAR_ORDER:
             value = int.from_bytes(randomness.bytes(32), "big") >> 2
         secrets.put(name, value.to_bytes(32, "big"))
         return value

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier, Rounding
-from ledger.domain import money
+from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
 from ledger.domain.agreement import Agreement
 from ledger.domain.schema import fail
 from ledger.domain.settlement import attestability
 from ledger.errors import AttestationValueInvalid, Refused
-
-_ROUNDING = {
-    money.Rounding.FLOOR: Rounding.FLOOR,
-    money.Rounding.HALF_UP: Rounding.HALF_UP,
-    money.Rounding.HALF_EVEN: Rounding.HALF_EVEN,
-}
 
 
 def attested_terms(agreement: Agreement) -> AttestedTerms:
@@ -42,7 +35,7 @@ def attested_terms(agreement: Agreement) -> AttestedTerms:
             minimum=terms.minimum,
             floor_bps=agreement.coverage_floor_bps,
             sum_capped=terms.tiers_combine == "sum",
-            rounding=_ROUNDING[terms.rounding],
+            rounding=terms.rounding,
             credit_hidden=terms.credit_visibility == "committed",
         )
     except AttestationValueInvalid as error:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.attest.field import SCALAR_ORDER, require_bytes, require_element
+from ledger.attest.field import require_bytes, require_element
 from ledger.attest.poseidon import poseidon
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 
 Point = tuple[int, int]

@@ -16,7 +16,7 @@ from py_ecc.fields import optimized_bn128_FQ12 as FQ12
 from py_ecc.optimized_bn128 import optimized_curve as curve
 from py_ecc.optimized_bn128 import optimized_pairing as pairing
 
-from ledger.attest.field import BASE_ORDER, SCALAR_ORDER
+from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 
 G1Point = tuple[int, int]
 G2Point = tuple[tuple[int, int], tuple[int, int]]

@@ -16,15 +16,16 @@ from ledger.domain.agreement_schema import (
     NAME,
     OBJECTIVE_ID,
 )
+from ledger.domain.attested import SIGNAL_COUNT
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.schema import Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Text
+from ledger.domain.window import MAX_COUNT
 
 TRUST_FORMAT = "sla-ledger/trust/v1"
 
 MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 MAX_TRUST_BYTES = 64 * 1024
 MAX_BLOCKS = 30
-SIGNALS = 6
 
 HASH = Text(r"[0-9a-f]{64}", "64 lowercase hex digits", 64)
 UINT = Text(r"0|[1-9]\d{0,77}", "a decimal integer", 78)
@@ -61,12 +62,12 @@ VERIFICATION_KEY = Object(
     {
         "protocol": OneOf(("groth16",)),
         "curve": OneOf(("bn128",)),
-        "nPublic": Integer(SIGNALS, SIGNALS),
+        "nPublic": Integer(SIGNAL_COUNT, SIGNAL_COUNT),
         "vk_alpha_1": _G1,
         "vk_beta_2": _G2,
         "vk_gamma_2": _G2,
         "vk_delta_2": _G2,
-        "IC": ListOf(_G1, SIGNALS + 1, SIGNALS + 1),
+        "IC": ListOf(_G1, SIGNAL_COUNT + 1, SIGNAL_COUNT + 1),
     }
 )
 
@@ -94,7 +95,7 @@ BUNDLE = Object(
             Object(
                 {
                     "circuit": NAME,
-                    "signals": ListOf(FIELD_ELEMENT, SIGNALS, SIGNALS),
+                    "signals": ListOf(FIELD_ELEMENT, SIGNAL_COUNT, SIGNAL_COUNT),
                     "proof": Text(r"[0-9a-f]{512}", "a proof of 512 lowercase hex digits", 512),
                     "verification_key": VERIFICATION_KEY,
                     "manifest": Object({"circuit": NAME, "circuit_id": HASH, "dev_unsafe": Flag()}),
@@ -116,7 +117,7 @@ BUNDLE = Object(
     title="sla-ledger bundle v1",
 )
 
-_COUNTS = Object({"good": Integer(0, 2**28 - 1), "bad": Integer(0, 2**28 - 1)})
+_COUNTS = Object({"good": Integer(0, MAX_COUNT), "bad": Integer(0, MAX_COUNT)})
 
 OPENING = Object(
     {

@@ -15,9 +15,9 @@ from ledger.attest import statement as formats
 from ledger.attest import telemetry
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import context_value, sla_id
-from ledger.attest.terms import OBJECTIVES
 from ledger.attest.verification_key import VerificationKey, parse_verification_key
 from ledger.domain.agreement import Agreement
+from ledger.domain.attested import OBJECTIVES
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import ObjectiveResult, ObjectiveState

@@ -14,6 +14,7 @@ from ledger.attest import babyjub, evm_tx, signing, telemetry
 from ledger.attest import statement as formats
 from ledger.attest.case import Case, require, require_same
 from ledger.attest.groth16 import check_proof
+from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import CreditTrace, credit_trace, judge
 from ledger.domain.events import payload_commitment
@@ -22,9 +23,6 @@ from ledger.merkle.checkpoint import Checkpoint, open_checkpoint
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.note import parse_vkey
 from ledger.merkle.verify import verify_inclusion
-
-TEST_CHAINS = frozenset({31337, 131277322940537})
-"""Chain ids on which a development key may be used: anvil's and the embedded chain's."""
 
 _STATES = {
     "no_data": formats.State.NO_DATA,
@@ -224,7 +222,7 @@ def key(case: Case) -> str:
     require(manifest["circuit"] == case.proof["circuit"], "the manifest names another circuit")
     require(case.proof["circuit"] == case.circuit_name, f"a proof over these blocks is of {case.circuit_name}")
     chain_id = int(case.bundle["context"]["chain_id"]) if case.bundle["context"] else 0
-    allowed = not manifest["dev_unsafe"] or chain_id in TEST_CHAINS
+    allowed = not manifest["dev_unsafe"] or chain_id in TEST_CHAIN_IDS
     require(allowed, f"a development key is used on chain {chain_id}; it proves nothing there")
     return f"{manifest['circuit']}, circuit id {circuit_id[:16]}..."
 

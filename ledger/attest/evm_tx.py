@@ -15,10 +15,9 @@ from py_ecc.secp256k1.secp256k1 import ecdsa_raw_recover
 
 from ledger.attest.field import require_bytes, require_element, require_uint
 from ledger.attest.keccak import bytes32_word, keccak256, keccak_text, to_checksum_address, uint_word
+from ledger.domain.attested import PROOF_BYTES, SIGNAL_COUNT
 from ledger.errors import AttestationValueInvalid, TransactionInvalid
 
-SIGNAL_COUNT: Final = 6
-PROOF_BYTES: Final = 256
 RECORD_SIGNATURE: Final = (
     "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8]))"
 )

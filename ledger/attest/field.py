@@ -1,4 +1,4 @@
-"""The BN254 fields, and the range checks every number of an attestation passes.
+"""The range checks that every number of an attestation passes.
 
 Proof systems work modulo ``SCALAR_ORDER``; a value and the same value plus the modulus are one
 field element but two texts. All checks here therefore refuse instead of reducing.
@@ -6,15 +6,8 @@ field element but two texts. All checks here therefore refuse instead of reducin
 
 from __future__ import annotations
 
-from typing import Final
-
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
-
-SCALAR_ORDER: Final = 21888242871839275222246405745257275088548364400416034343698204186575808495617
-"""r: order of the BN254 groups, modulus of circuit signals and of Poseidon (EIP-196)."""
-
-BASE_ORDER: Final = 21888242871839275222246405745257275088696311157297823662689037894645226208583
-"""q: modulus of BN254 point coordinates (EIP-196)."""
 
 
 def require_element(value: int, name: str) -> int:

@@ -15,9 +15,8 @@ from typing import Any
 
 from ledger.attest import bn254
 from ledger.attest.bn254 import G1Point, G2Point
-from ledger.attest.field import BASE_ORDER, SCALAR_ORDER
-from ledger.attest.statement import PROOF_BYTES
 from ledger.attest.verification_key import VerificationKey
+from ledger.domain.attested import BASE_ORDER, PROOF_BYTES, SCALAR_ORDER
 from ledger.errors import ProofInvalid
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ledger.attest.model import Evaluation, PeriodClaim
 from ledger.attest.telemetry import BLOCK_WINDOWS, WindowCounts
-from ledger.attest.terms import BPS, Rounding
+from ledger.domain.money import BASIS_POINTS, Rounding
 
 CircuitInputs = dict[str, Any]
 """Signal name -> int or nested lists of ints."""
@@ -21,7 +21,7 @@ def circuit_inputs(claim: PeriodClaim, evaluation: Evaluation) -> CircuitInputs:
     inside = len(claim.windows)
     windows = [*claim.windows, *[_OUTSIDE] * (capacity - inside)]
     doc_hi, doc_lo = terms.doc_halves
-    quotient, remainder = divmod(evaluation.amount_e4, BPS)
+    quotient, remainder = divmod(evaluation.amount_e4, BASIS_POINTS)
     return {
         "ctx": signals.ctx,
         "telemetryRoot": signals.telemetry_root,

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from ledger.attest.field import require_element, require_uint
 from ledger.attest.statement import Signals, State, Summary, base_commit, credit_commit
 from ledger.attest.telemetry import BLOCK_WINDOWS, WindowCounts, block_hashes, telemetry_root
-from ledger.attest.terms import BPS, PARTS, AttestedObjective, AttestedTerms, Rounding
+from ledger.attest.terms import AttestedObjective, AttestedTerms
+from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, round_quotient
 from ledger.errors import ConstraintUnmet, CoverageBelowFloor
 
 
@@ -74,10 +75,10 @@ def evaluate(claim: PeriodClaim) -> Evaluation:
 
     results = tuple(_judge(claim, m, slot) for m, slot in enumerate(terms.slots))
     percentages = [result.bps for result in results]
-    bps = min(sum(percentages), BPS) if terms.sum_capped else max(percentages)
+    bps = min(sum(percentages), BASIS_POINTS) if terms.sum_capped else max(percentages)
     fee = require_uint(claim.fee, 64, "fee")
-    amount_e4 = min(fee * bps, terms.cap * BPS)
-    credit = round_minor(amount_e4, terms.rounding) if amount_e4 > terms.minimum * BPS else 0
+    amount_e4 = min(fee * bps, terms.cap * BASIS_POINTS)
+    credit = round_quotient(amount_e4, BASIS_POINTS, terms.rounding) if amount_e4 > terms.minimum * BASIS_POINTS else 0
 
     summary = Summary(
         states=tuple(result.state for result in results),
@@ -98,18 +99,6 @@ def evaluate(claim: PeriodClaim) -> Evaluation:
         base_commit=base_commit(claim.seal_key, fee, claim.base_salt),
     )
     return Evaluation(signals, summary, results, bps, amount_e4, credit)
-
-
-def round_minor(amount_e4: int, rounding: Rounding) -> int:
-    """An amount in 1/10000 minor units as whole minor units; amounts are never negative."""
-    whole, rest = divmod(amount_e4, BPS)
-    match rounding:
-        case Rounding.FLOOR:
-            return whole
-        case Rounding.HALF_UP:
-            return whole + (2 * rest >= BPS)
-        case Rounding.HALF_EVEN:
-            return whole + (2 * rest > BPS or (2 * rest == BPS and whole % 2 == 1))
 
 
 def _check_windows(claim: PeriodClaim) -> None:
@@ -147,7 +136,7 @@ def _check_windows(claim: PeriodClaim) -> None:
 
 
 def _check_coverage(observed: int, due: int, floor_bps: int) -> None:
-    if observed * BPS < due * floor_bps:
+    if observed * BASIS_POINTS < due * floor_bps:
         raise CoverageBelowFloor(
             f"{observed} of {due} windows were observed, below the floor of {floor_bps} bps: "
             "the statement is withheld until missing windows arrive",
@@ -167,9 +156,9 @@ def _judge(claim: PeriodClaim, m: int, slot: AttestedObjective | None) -> Object
         return ObjectiveResult(good, bad, State.UNUSED, 0)
     if total == 0:
         return ObjectiveResult(good, bad, State.NO_DATA, 0)
-    met = good * PARTS >= total * slot.target_ppb
+    met = good * PARTS_PER_BILLION >= total * slot.target_ppb
     bps = 0
     for tier in slot.tiers:
-        if good * PARTS < total * tier.threshold_ppb:
+        if good * PARTS_PER_BILLION < total * tier.threshold_ppb:
             bps = tier.bps
     return ObjectiveResult(good, bad, State.MET if met else State.BREACHED, bps)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Final
 
-from ledger.attest.field import SCALAR_ORDER, require_element
+from ledger.attest.field import require_element
 from ledger.attest.poseidon_parameters import multiply, parameters
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 
 MAX_ARITY: Final = 16

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import Final
 
-from ledger.attest.field import SCALAR_ORDER
+from ledger.domain.attested import SCALAR_ORDER
 
 FULL_ROUNDS: Final = 8
 PARTIAL_ROUNDS: Final = (56, 57, 56, 60, 60, 63, 64, 63, 60, 66, 60, 65, 70, 60, 64, 68)

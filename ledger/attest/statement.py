@@ -13,10 +13,9 @@ from typing import Final
 from ledger.attest.field import require_bytes, require_element, require_uint
 from ledger.attest.keccak import address_word, bytes32_word, keccak256, keccak_text, uint_word
 from ledger.attest.poseidon import poseidon, tag
-from ledger.attest.terms import OBJECTIVES
+from ledger.domain.attested import OBJECTIVES, PROOF_BYTES
 from ledger.errors import AttestationValueInvalid
 
-PROOF_BYTES: Final = 256
 _COUNT_BITS: Final = 10
 _N_SHIFT, _OBSERVED_SHIFT, _EXCLUDED_SHIFT, _IDLE_SHIFT = 8, 18, 28, 38
 _SUMMARY_BITS: Final = 48

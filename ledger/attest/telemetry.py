@@ -13,11 +13,10 @@ from typing import Final
 from ledger.attest.field import require_element, require_uint
 from ledger.attest.keccak import bytes32_word, keccak256, keccak_text, uint_word
 from ledger.attest.poseidon import sponge, tag
-from ledger.attest.terms import OBJECTIVES
+from ledger.domain.attested import COUNT_BITS, OBJECTIVES
 from ledger.errors import AttestationValueInvalid
 
 BLOCK_WINDOWS: Final = 25
-COUNT_BITS: Final = 28
 
 
 @dataclass(frozen=True, slots=True)

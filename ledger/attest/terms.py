@@ -8,31 +8,18 @@ points, money in minor units.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
 from ledger.attest.babyjub import Point, require_public_key
 from ledger.attest.field import require_at_most, require_bytes, require_uint
 from ledger.attest.poseidon import sponge, tag
+from ledger.domain.agreement import NO_CAP
+from ledger.domain.attested import OBJECTIVES, TIERS
+from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, Rounding
 from ledger.errors import AttestationValueInvalid
 
-OBJECTIVES: Final = 4
-TIERS: Final = 4
-PARTS: Final = 10**9
-"""Targets and thresholds are parts of this."""
-
-BPS: Final = 10_000
-"""Percentages of money, and coverage, are parts of this."""
-
-NO_CAP: Final = 2**64 - 1
-
-
-class Rounding(IntEnum):
-    """How the one rounding to minor units is done; the numbers are bits 1-2 of the flags."""
-
-    FLOOR = 0
-    HALF_UP = 1
-    HALF_EVEN = 2
+# Bits 1-2 of the flags.
+_ROUNDING_CODES: Final = {Rounding.FLOOR: 0, Rounding.HALF_UP: 1, Rounding.HALF_EVEN: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +42,17 @@ class AttestedObjective:
     tiers: tuple[AttestedTier, ...] = ()
 
     def __post_init__(self) -> None:
-        require_at_most(self.target_ppb, PARTS, "target_ppb")
+        require_at_most(self.target_ppb, PARTS_PER_BILLION, "target_ppb")
         if self.target_ppb == 0:
             raise AttestationValueInvalid("a target of 0 is met by anything; name one above 0", field="target_ppb")
         if len(self.tiers) > TIERS:
             raise AttestationValueInvalid(
                 f"the circuit has {TIERS} tiers for each objective, not {len(self.tiers)}", field="tiers"
             )
-        above = PARTS + 1
+        above = PARTS_PER_BILLION + 1
         for tier in self.tiers:
-            require_at_most(tier.threshold_ppb, PARTS, "threshold_ppb")
-            require_at_most(tier.bps, BPS, "bps")
+            require_at_most(tier.threshold_ppb, PARTS_PER_BILLION, "threshold_ppb")
+            require_at_most(tier.bps, BASIS_POINTS, "bps")
             if not 0 < tier.threshold_ppb < above:
                 raise AttestationValueInvalid(
                     "tier thresholds must be above 0 and fall strictly from one tier to the next",
@@ -108,7 +95,7 @@ class AttestedTerms:
             )
         require_uint(self.cap, 64, "cap")
         require_uint(self.minimum, 64, "minimum")
-        require_at_most(self.floor_bps, BPS, "floor_bps")
+        require_at_most(self.floor_bps, BASIS_POINTS, "floor_bps")
         if not isinstance(self.rounding, Rounding):
             raise AttestationValueInvalid("rounding must be floor, half_up or half_even", field="rounding")
 
@@ -125,7 +112,7 @@ class AttestedTerms:
     @property
     def flags(self) -> int:
         """Bit 0: sum up to 100 %; bits 1-2: rounding; bit 3: credit hidden; all others zero."""
-        return int(self.sum_capped) | self.rounding << 1 | int(self.credit_hidden) << 3
+        return int(self.sum_capped) | _ROUNDING_CODES[self.rounding] << 1 | int(self.credit_hidden) << 3
 
     def used(self) -> tuple[int, ...]:
         """1 for each slot in use."""

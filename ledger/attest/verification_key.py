@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ledger.attest.bn254 import G1Point, G2Point, g2_generator, in_g2, on_g1
-from ledger.attest.field import BASE_ORDER
+from ledger.domain.attested import BASE_ORDER
 from ledger.errors import VerificationKeyInvalid
 
 MAX_PUBLIC_SIGNALS: Final = 64

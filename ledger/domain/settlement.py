@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.attested import OBJECTIVES, TIERS
 from ledger.domain.calendar import Period, periods_from
 from ledger.domain.compensation import CreditTrace, ObjectiveResult, ObjectiveState, credit_trace, judge
 from ledger.domain.window import Window, WindowState, coverage_ok, states_counted
@@ -14,8 +15,6 @@ from ledger.errors import ImplausibleCounts
 
 # What the circuit compliance_25x4 takes (circuits/circuits.json).
 ATTESTED_WINDOWS = 25
-ATTESTED_OBJECTIVES = 4
-ATTESTED_TIERS = 4
 
 
 class SettlementState(StrEnum):
@@ -102,11 +101,11 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
             "the impact rule (impact-v1) needs the circuit incidents_64, which this release does not have; "
             "the credit is settled, logged and unproved"
         )
-    if len(agreement.objectives) > ATTESTED_OBJECTIVES:
-        reasons.append(f"{len(agreement.objectives)} objectives; the circuit takes at most {ATTESTED_OBJECTIVES}")
+    if len(agreement.objectives) > OBJECTIVES:
+        reasons.append(f"{len(agreement.objectives)} objectives; the circuit takes at most {OBJECTIVES}")
     for objective_id, tiers in terms.tiered.tiers.items() if terms.tiered else ():
-        if len(tiers) > ATTESTED_TIERS:
-            reasons.append(f"{len(tiers)} tiers for {objective_id}; the circuit takes at most {ATTESTED_TIERS}")
+        if len(tiers) > TIERS:
+            reasons.append(f"{len(tiers)} tiers for {objective_id}; the circuit takes at most {TIERS}")
     longest = _most_windows(agreement)
     if longest > ATTESTED_WINDOWS:
         reasons.append(

@@ -8,13 +8,14 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.attested import COUNT_BITS
 from ledger.domain.calendar import CalendarInvalid, Period, load_zone, parse_date, parse_period_length
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
 from ledger.errors import ImplausibleCounts
 
-MAX_COUNT = 2**28 - 1
+MAX_COUNT = 2**COUNT_BITS - 1
 
 
 class WindowState(StrEnum):

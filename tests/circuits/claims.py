@@ -7,10 +7,12 @@ from dataclasses import replace
 from hashlib import sha256
 
 from ledger.attest import babyjub
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.model import PeriodClaim
 from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import NO_CAP, AttestedObjective, AttestedTerms, AttestedTier, Rounding
+from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
+from ledger.domain.agreement import NO_CAP
+from ledger.domain.attested import SCALAR_ORDER
+from ledger.domain.money import Rounding
 
 COLLECTOR_SEED = sha256(b"test collector").digest()
 COLLECTOR = babyjub.public_key(COLLECTOR_SEED)

@@ -8,9 +8,9 @@ from py_ecc.fields import optimized_bn128_FQ2 as FQ2
 from py_ecc.optimized_bn128 import optimized_curve as curve
 
 from ledger.attest.bn254 import G1Point, G2Point, linear_combination, negated, projective
-from ledger.attest.field import BASE_ORDER, SCALAR_ORDER
 from ledger.attest.groth16 import Proof
 from ledger.attest.verification_key import VerificationKey
+from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 
 
 def rerandomised(proof: Proof, factor: int) -> Proof:

@@ -6,10 +6,10 @@ written from the circuit, not from the model, and knows nothing of what an hones
 
 from __future__ import annotations
 
-from ledger.attest.field import SCALAR_ORDER as R
 from ledger.attest.inputs import CircuitInputs
 from ledger.attest.poseidon import poseidon, sponge, tag
 from ledger.attest.statement import Signals
+from ledger.domain.attested import SCALAR_ORDER as R
 
 BLOCK = 25
 

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ledger.attest.circuits import circuit_named, circuit_sources
-from ledger.attest.field import SCALAR_ORDER as R
 from ledger.attest.groth16 import check_proof
 from ledger.attest.inputs import CircuitInputs, circuit_inputs
 from ledger.attest.model import evaluate
 from ledger.attest.prover import Groth16Prover
 from ledger.attest.statement import Signals, State, Summary
 from ledger.attest.telemetry import WindowCounts
+from ledger.domain.attested import SCALAR_ORDER as R
 from ledger.errors import ProofInvalid
 from ledger.resources import resource_dir
 from tests.circuits.ablation import check_lines

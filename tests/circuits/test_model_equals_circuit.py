@@ -11,7 +11,7 @@ from ledger.attest.model import evaluate
 from ledger.attest.prover import Groth16Prover
 from ledger.attest.statement import State
 from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import Rounding
+from ledger.domain.money import Rounding
 from ledger.errors import ProofInvalid
 from tests.circuits.claims import plain_claim, plain_terms, random_claim
 from tests.circuits.lying_prover import commit, signals_of

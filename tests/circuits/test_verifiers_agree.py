@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.field import BASE_ORDER, SCALAR_ORDER
 from ledger.attest.groth16 import Proof, check_proof, parse_proof
 from ledger.attest.prover_process import ProverProcess
 from ledger.attest.verification_key import VerificationKey, parse_verification_key
+from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 from ledger.errors import ProofInvalid, VerificationKeyInvalid
 from tests.circuits.curve_tricks import (
     forged_where_delta_is_gamma,

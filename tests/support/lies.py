@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.verification import Exit
+from ledger.domain.attested import SCALAR_ORDER
 from tests.support import examples
 from tests.support.forging import Forger
 

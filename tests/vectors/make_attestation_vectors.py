@@ -17,7 +17,6 @@ from ledger.attest import babyjub, statement, telemetry
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import window_counts
 from ledger.attest.case import Case
-from ledger.attest.field import BASE_ORDER, SCALAR_ORDER
 from ledger.attest.keccak import keccak256
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.opening import windows_opened
@@ -25,9 +24,12 @@ from ledger.attest.poseidon import poseidon, sponge, tag
 from ledger.attest.signing import NoteKey
 from ledger.attest.statement import Context, Signals, State, Summary
 from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import NO_CAP, AttestedObjective, AttestedTerms, AttestedTier, Rounding
+from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
+from ledger.domain.agreement import NO_CAP
+from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import payload_commitment
+from ledger.domain.money import Rounding
 from ledger.merkle.checkpoint import parse_checkpoint
 from ledger.merkle.hasher import leaf_hash
 from tests.support import examples

@@ -12,7 +12,6 @@ import pytest
 from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, statement, telemetry, verification
 from ledger.attest.evm_tx import keccak256
-from ledger.attest.field import BASE_ORDER, SCALAR_ORDER
 from ledger.attest.groth16 import check_proof
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.poseidon import poseidon, sponge, tag
@@ -20,11 +19,13 @@ from ledger.attest.signing import SigningKey
 from ledger.attest.signing import verify as ed25519_holds
 from ledger.attest.statement import Context, Signals, State, Summary
 from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier, Rounding
+from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
 from ledger.attest.verification_key import parse_verification_key
 from ledger.domain.agreement import Agreement
+from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 from ledger.domain.canonical import canonical_bytes, parse_json
 from ledger.domain.events import payload_commitment
+from ledger.domain.money import Rounding
 from ledger.errors import NotCanonical
 from ledger.merkle.checkpoint import Checkpoint, open_checkpoint
 from ledger.merkle.hasher import leaf_hash

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ledger.attest.babyjub import Point, Signature, public_key, sign, verify
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.poseidon import poseidon, sponge, tag
+from ledger.domain.attested import SCALAR_ORDER
 from tests.vectors.blake512 import blake512
 
 OWN: dict[str, Any] = json.loads(Path(__file__).with_name("poseidon_own.json").read_text())

@@ -12,13 +12,13 @@ from eth_account.signers.local import LocalAccount
 from eth_utils import keccak, to_checksum_address
 
 from ledger.anchor.chain import AnchorChain, registry_address
-from ledger.anchor.chain_ids import EMBEDDED_CHAIN_ID
 from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.registration import sign_registration, sla_id
 from ledger.anchor.replay import replay
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.transactions import MemoryTransactionStore, StoredTransaction
 from ledger.app.evidence import Registration
+from ledger.domain.attested import EMBEDDED_CHAIN_ID
 from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotFound, Refused
 
 T0_S = 1_750_000_000

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from py_ecc.optimized_bn128 import G2, field_modulus
 
-from ledger.anchor.chain_ids import EMBEDDED_CHAIN_ID
 from ledger.anchor.verifier_key import circuit_id, constructor_words, refuse_dev_key
+from ledger.domain.attested import EMBEDDED_CHAIN_ID
 from ledger.errors import DevKeyRefused, VerificationKeyInvalid
 from tests.contracts.trapdoor import Trapdoor, g2_words
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ledger.attest import babyjub
 from ledger.attest.babyjub import BASE, IDENTITY, SUBGROUP_ORDER, Point, Signature
-from ledger.attest.field import SCALAR_ORDER
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 
 SEED = bytes(range(32))

@@ -20,7 +20,7 @@ from ledger.attest.evm_tx import (
     record_calldata,
     require_records,
 )
-from ledger.attest.field import SCALAR_ORDER
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid, SlaLedgerError, TransactionInvalid
 
 ISSUER = Account.from_key(b"\x21" * 32)

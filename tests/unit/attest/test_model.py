@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.inputs import circuit_inputs
-from ledger.attest.model import evaluate, round_minor
+from ledger.attest.model import evaluate
 from ledger.attest.statement import State, Summary, credit_commit
 from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import AttestedObjective, AttestedTier, Rounding
+from ledger.attest.terms import AttestedObjective, AttestedTier
+from ledger.domain.attested import SCALAR_ORDER
+from ledger.domain.money import Rounding
 from ledger.errors import AttestationValueInvalid, ConstraintUnmet, CoverageBelowFloor
 from tests.circuits.claims import AVAILABILITY, plain_claim, plain_terms, random_claim
 
@@ -49,16 +49,6 @@ def test_states_and_tiers_are_those_of_exact_fractions(seed: int) -> None:
         assert result.state is (State.MET if met else State.BREACHED)
         applying = [tier.bps for tier in slot.tiers if ratio < Fraction(tier.threshold_ppb, 10**9)]
         assert result.bps == (applying[-1] if applying else 0)
-
-
-MODES = {Rounding.FLOOR: ROUND_FLOOR, Rounding.HALF_UP: ROUND_HALF_UP, Rounding.HALF_EVEN: ROUND_HALF_EVEN}
-
-
-@pytest.mark.parametrize("rounding", list(Rounding))
-@given(st.integers(0, 2**78) | st.integers(0, 10**6).map(lambda n: n * 5000))
-def test_rounding_is_decimals(rounding: Rounding, amount_e4: int) -> None:
-    exact = Decimal(amount_e4).scaleb(-4)
-    assert round_minor(amount_e4, rounding) == int(exact.to_integral_value(MODES[rounding]))
 
 
 @settings(max_examples=40, deadline=None)

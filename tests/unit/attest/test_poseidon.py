@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.poseidon import poseidon, sponge, tag
 from ledger.attest.poseidon_parameters import (
     FULL_ROUNDS,
@@ -14,6 +13,7 @@ from ledger.attest.poseidon_parameters import (
     multiply,
     round_constants_and_matrix,
 )
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 
 elements = st.integers(0, SCALAR_ORDER - 1)

@@ -10,7 +10,6 @@ from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.keccak import keccak256, keccak_text
 from ledger.attest.poseidon import poseidon, tag
 from ledger.attest.statement import (
@@ -24,6 +23,7 @@ from ledger.attest.statement import (
     proof_hash,
     sla_id,
 )
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 
 ISSUER = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"

@@ -9,10 +9,10 @@ from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.keccak import keccak256, keccak_text
 from ledger.attest.poseidon import poseidon, tag
 from ledger.attest.telemetry import WindowCounts, block_hash, block_hashes, seal_key, telemetry_root
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 
 HIGHEST = 2**28 - 1

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ledger.attest import verification
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.verification import Exit, Outcome
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.domain.canonical import canonical_bytes
 from ledger.errors import BadInput, DocumentInvalid, NotCanonical
 from tests.support import examples

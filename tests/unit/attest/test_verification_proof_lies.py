@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ledger.attest.field import SCALAR_ORDER
 from ledger.attest.verification_key import VerificationKey, parse_verification_key
+from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import DocumentInvalid
 from tests.contracts.trapdoor import Trapdoor, rerandomise
 from tests.support import examples
