@@ -52,6 +52,30 @@ class RequestLogUnusable(BadInput):
     code = "request_log_unusable"
 
 
+class CalendarInvalid(BadInput):
+    """A zone, period, window or date cannot be used."""
+
+    code = "calendar_invalid"
+
+
+class InstantInvalid(BadInput):
+    """A text is not an RFC 3339 instant with a zone."""
+
+    code = "instant_invalid"
+
+
+class IntervalInvalid(BadInput):
+    """An interval does not end after it starts."""
+
+    code = "interval_invalid"
+
+
+class MoneyInvalid(BadInput):
+    """A decimal text, percentage, amount or currency cannot be used."""
+
+    code = "money_invalid"
+
+
 class NotCanonical(BadInput):
     """A value has no RFC 8785 form here (NaN, -0, float, integer beyond 2^53, duplicate key)."""
 
@@ -205,6 +229,18 @@ class EvidenceInvalid(SlaLedgerError):
     code = "evidence_invalid"
 
 
+class AgreementNotSigned(EvidenceInvalid):
+    """A signature of a party is missing or does not hold."""
+
+    code = "agreement_not_signed"
+
+
+class BundleCheckFailed(EvidenceInvalid):
+    """A value of a bundle is not the one that follows from the rest."""
+
+    code = "bundle_check_failed"
+
+
 class TreeProofInvalid(EvidenceInvalid):
     """An inclusion or consistency proof does not lead to the root it was given for."""
 
@@ -284,3 +320,9 @@ class ChainUnavailable(Unavailable):
     """The chain did not answer, or a transaction was not included in time; its bytes are stored for re-sending."""
 
     code = "chain_unavailable"
+
+
+class StageFailed(Unavailable):
+    """A stage was tried as often as it is worth and is parked for an operator."""
+
+    code = "stage_failed"

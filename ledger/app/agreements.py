@@ -14,13 +14,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.naming import agreement_stream
 from ledger.domain.settlement import attestability
-from ledger.errors import EvidenceInvalid, NotFound
-
-
-class AgreementNotSigned(EvidenceInvalid):
-    """A signature of a party is missing or does not hold."""
-
-    code = "agreement_not_signed"
+from ledger.errors import AgreementNotSigned, NotFound
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from ledger.app.ports import Database
 from ledger.domain.instant import SECOND_NS, Clock
-from ledger.errors import Refused, SlaLedgerError, Unavailable
+from ledger.errors import Refused, SlaLedgerError, StageFailed
 
 LEASE_NS = 600 * SECOND_NS
 MAX_ATTEMPTS = 5
@@ -30,12 +30,6 @@ class Stage(StrEnum):
     REGISTER = "register"
     PROVE = "prove"
     ANCHOR = "anchor"
-
-
-class StageFailed(Unavailable):
-    """A stage was tried as often as it is worth and is parked for an operator."""
-
-    code = "stage_failed"
 
 
 class OutboxRunner:

@@ -23,13 +23,7 @@ from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import ObjectiveResult, ObjectiveState
 from ledger.domain.settlement import attestability
 from ledger.domain.window import coverage_ok, period_named
-from ledger.errors import EvidenceInvalid
-
-
-class BundleCheckFailed(EvidenceInvalid):
-    """A value of a bundle is not the one that follows from the rest."""
-
-    code = "bundle_check_failed"
+from ledger.errors import BundleCheckFailed
 
 
 def require(holds: bool, message: str) -> None:

@@ -16,18 +16,12 @@ from zoneinfo import ZoneInfo
 
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
-from ledger.errors import BadInput
+from ledger.errors import CalendarInvalid
 
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", re.ASCII)
 _PERIOD = re.compile(r"P(\d{1,3})([DWM])", re.ASCII)
 _WINDOW = re.compile(r"PT(\d{1,4})([SMH])", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class CalendarInvalid(BadInput):
-    """A zone, period, window or date cannot be used."""
-
-    code = "calendar_invalid"
 
 
 @dataclass(frozen=True, slots=True)

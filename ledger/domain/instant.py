@@ -9,19 +9,12 @@ import re
 from datetime import UTC, datetime
 from typing import Protocol
 
-from ledger.errors import BadInput
+from ledger.errors import InstantInvalid
 
-NANOSECOND = 1
 SECOND_NS = 1_000_000_000
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class InstantInvalid(BadInput):
-    """A text is not an RFC 3339 instant with a zone."""
-
-    code = "instant_invalid"
 
 
 class Clock(Protocol):

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ledger.errors import BadInput
-
-
-class IntervalInvalid(BadInput):
-    """An interval does not end after it starts."""
-
-    code = "interval_invalid"
+from ledger.errors import IntervalInvalid
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from ledger.errors import BadInput
+from ledger.errors import MoneyInvalid
 
 PARTS_PER_BILLION = 10**9
 BASIS_POINTS = 10_000
@@ -29,12 +29,6 @@ _TWO_DIGIT = frozenset(
     NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP
     STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VES WST XCD YER ZAR ZMW ZWG""".split()
 )
-
-
-class MoneyInvalid(BadInput):
-    """A decimal text, percentage, amount or currency cannot be used."""
-
-    code = "money_invalid"
 
 
 class Rounding(StrEnum):

@@ -9,11 +9,11 @@ from enum import StrEnum
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import COUNT_BITS
-from ledger.domain.calendar import CalendarInvalid, Period, load_zone, parse_date, parse_period_length
+from ledger.domain.calendar import Period, load_zone, parse_date, parse_period_length
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
-from ledger.errors import ImplausibleCounts
+from ledger.errors import CalendarInvalid, ImplausibleCounts
 
 MAX_COUNT = 2**COUNT_BITS - 1
 

@@ -24,9 +24,9 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from ledger.domain.instant import SECOND_NS, InstantInvalid, parse_instant_ns
+from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from ledger.domain.observation import DIGEST_BYTES, Reason, RequestRow, RowRejection
-from ledger.errors import RequestLogUnusable
+from ledger.errors import InstantInvalid, RequestLogUnusable
 
 MAX_LINE_BYTES = 1_000_000
 # Every IEEE 754 double is within it; beyond, a number could not be written out in bounded memory.

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from ledger.app.checkpoints import sign_checkpoint
-from ledger.app.outbox import LEASE_NS, MAX_ATTEMPTS, OutboxRunner, Stage, StageFailed
-from ledger.errors import Refused, Unavailable
+from ledger.app.outbox import LEASE_NS, MAX_ATTEMPTS, OutboxRunner, Stage
+from ledger.errors import Refused, StageFailed, Unavailable
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.checkpoint import sign_checkpoint as sign_note
 from tests.conformance.samples import LOG_KEY, windows

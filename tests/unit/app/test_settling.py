@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ledger.app.agreements import AgreementNotSigned, register_agreement
+from ledger.app.agreements import register_agreement
 from ledger.app.observations import RecordedBatch, record_observations
 from ledger.app.ports import Transaction
 from ledger.app.statements import IssuedStatement, issue_statement, issued_event
@@ -19,7 +19,7 @@ from ledger.domain.naming import agreement_stream, seal_stream, windows_stream
 from ledger.domain.observation import Reason
 from ledger.domain.settlement import SettlementState
 from ledger.domain.window import WindowState
-from ledger.errors import IdempotencyConflict, NotFound
+from ledger.errors import AgreementNotSigned, IdempotencyConflict, NotFound
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, signed_agreement
 
 HOUR_NS = 3600 * 10**9

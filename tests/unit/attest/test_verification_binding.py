@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ledger.attest import checks, verification
-from ledger.attest.case import BundleCheckFailed, Case
+from ledger.attest.case import Case
 from ledger.domain.canonical import canonical_bytes
-from ledger.errors import BadInput
+from ledger.errors import BadInput, BundleCheckFailed
 from tests.support import examples
 from tests.support.forging import Forger
 from tests.support.secrets import Secrets

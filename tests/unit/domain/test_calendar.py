@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.calendar import (
-    CalendarInvalid,
     PeriodLength,
     day_start_ns,
     load_zone,
@@ -20,6 +19,7 @@ from ledger.domain.calendar import (
     periods_from,
 )
 from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
+from ledger.errors import CalendarInvalid
 
 MONTH = PeriodLength(1, "M")
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kathmandu"]

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.instant import InstantInvalid, format_instant_ns, parse_instant_ns
+from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.errors import InstantInvalid
 
 
 @given(st.integers(-(2**60), 2**62))

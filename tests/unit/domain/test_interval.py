@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.interval import Interval, IntervalInvalid, covered, union
+from ledger.domain.interval import Interval, covered, union
+from ledger.errors import IntervalInvalid
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda p: Interval(p[0], p[0] + p[1])))
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from ledger.domain.money import (
     MAX_MINOR_UNITS,
-    MoneyInvalid,
     Rounding,
     currency_exponent,
     format_minor_units,
@@ -18,6 +17,7 @@ from ledger.domain.money import (
     round_quotient,
     scaled_integer,
 )
+from ledger.errors import MoneyInvalid
 
 DECIMAL_MODES = {
     Rounding.FLOOR: ROUND_FLOOR,
