@@ -8,10 +8,10 @@ from typing import Any
 
 from ledger.app.attestations import anchored, proved
 from ledger.app.ports import Transaction
-from ledger.app.statements import issued_event
+from ledger.app.statements import issued_event, load_salts
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
-from ledger.domain.naming import seal_stream
+from ledger.domain.naming import seal_stream, telemetry_stream
 from ledger.errors import NotFound
 
 BUNDLE_FORMAT = "sla-ledger/bundle/v1"
@@ -59,17 +59,22 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
 
 
 def build_opening(tx: Transaction, statement_id: str) -> bytes:
-    """Counts of every window and salts of every block: what lets its holder recompute the telemetry root."""
+    """Counts of every window and salts of every block: what lets its holder recompute the telemetry root.
+
+    Raises ``NotFound`` for an unknown statement, or where nothing was sealed because no circuit attests its terms.
+    """
     issued = issued_event(tx, statement_id).payload
+    if issued["seal_key"] is None:
+        raise NotFound(f"nothing is sealed for {statement_id}, so there is nothing to open", statement_id=statement_id)
     windows = tx.views.windows(issued["sla_id"], issued["period"])
-    seal_key = issued["seal_key"]
-    names = [f"salt/{seal_key}/{event.payload['block']}" for event in tx.events.stream(seal_stream(seal_key))]
+    seal_key = int(issued["seal_key"])
+    blocks = sum(1 for _ in tx.events.stream(seal_stream(seal_key)))
     return canonical_bytes(
         {
             "format": OPENING_FORMAT,
             "statement_id": statement_id,
             "windows": [{"state": window["state"], "cells": window["cells"]} for window in windows],
-            "salts": [str(int.from_bytes(tx.secrets.get(name), "big")) for name in names],
+            "salts": [str(salt) for salt in load_salts(tx.secrets, seal_key, blocks).blocks],
         }
     )
 
@@ -96,8 +101,9 @@ def _evidence(tx: Transaction, event: StoredEvent, size: int) -> dict[str, Any]:
 
 
 def _telemetry(tx: Transaction, issued: Mapping[str, Any]) -> dict[str, Any]:
-    (signed,) = tx.events.stream(f"telemetry/{issued['seal_key']}")
-    blocks = [event.payload["block_hash"] for event in tx.events.stream(seal_stream(issued["seal_key"]))]
+    seal_key = int(issued["seal_key"])
+    (signed,) = tx.events.stream(telemetry_stream(seal_key))
+    blocks = [event.payload["block_hash"] for event in tx.events.stream(seal_stream(seal_key))]
     return {
         "root": issued["telemetry_root"],
         "windows": issued["windows"],
@@ -110,8 +116,7 @@ def _proof(
     tx: Transaction, issued: Mapping[str, Any], proof: Mapping[str, Any], document: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The members that come with a proof."""
-    salt = f"salt/{issued['seal_key']}"
-    base_salt, credit_salt = (int.from_bytes(tx.secrets.get(f"{salt}/{name}"), "big") for name in ("base", "credit"))
+    salts = load_salts(tx.secrets, int(issued["seal_key"]), 0)
     committed = document["compensation"]["credit_visibility"] == "committed"
     return {
         "context": {
@@ -119,8 +124,8 @@ def _proof(
             "registry": proof["registry"],
             "prev_ctx": proof["previous_ctx"],
         },
-        "base": {"salt": str(base_salt)},
-        "credit_salt": str(credit_salt) if committed else None,
+        "base": {"salt": str(salts.base)},
+        "credit_salt": str(salts.credit) if committed else None,
         "proof": {
             "circuit": proof["circuit"],
             "signals": proof["signals"],

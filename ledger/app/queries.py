@@ -62,7 +62,7 @@ class EventSlice:
 
 
 @dataclass(frozen=True, slots=True)
-class IssuedStatement:
+class LoggedStatement:
     """A statement's row, and the event that issued it."""
 
     row: Row
@@ -108,11 +108,11 @@ class Queries:
             rows = tx.views.statements(_known(tx, sla_id))
         return _page(rows, "id", after, limit)
 
-    def statement(self, statement_id: str) -> IssuedStatement:
+    def statement(self, statement_id: str) -> LoggedStatement:
         """Raises ``NotFound``."""
         with self._database.read() as tx:
             row = tx.views.statement(statement_id)
-            return IssuedStatement(row, issued_event(tx, row["id"]))
+            return LoggedStatement(row, issued_event(tx, row["id"]))
 
     def credits(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
         """Credits by start of their statement's period. Raises ``NotFound`` for an unknown agreement."""

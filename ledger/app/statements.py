@@ -13,7 +13,7 @@ from ledger.app.windows import JudgedPeriod
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
-from ledger.domain.naming import seal_stream, statement_id, statement_stream
+from ledger.domain.naming import seal_stream, statement_id, statement_stream, telemetry_stream
 from ledger.domain.settlement import Settlement, SettlementState, settle
 from ledger.errors import NotFound
 
@@ -50,7 +50,8 @@ def issue_statement(
     seal = None
     if attestable:
         seal = _seal(tx, registered, period, judged, attestor, collector, randomness, now_ns)
-    name, version = statement_id(registered.sla_id, period.first, 1), 1
+    version = 1
+    name = statement_id(registered.sla_id, period.first, version)
     coverage = settlement.coverage
     payload = {
         "statement_id": name,
@@ -108,8 +109,8 @@ def issued_event(tx: Transaction, statement_id: str) -> StoredEvent:
 
 def load_salts(secrets: Secrets, seal_key: int, blocks: int) -> Salts:
     """The secret salts of a period sealed in this many blocks; raises ``NotFound``."""
-    base, credit = (_get(secrets, f"salt/{seal_key}/{name}") for name in ("base", "credit"))
-    return Salts(tuple(_get(secrets, f"salt/{seal_key}/{index}") for index in range(blocks)), base, credit)
+    base, credit = (_get(secrets, _salt_name(seal_key, name)) for name in ("base", "credit"))
+    return Salts(tuple(_get(secrets, _salt_name(seal_key, index)) for index in range(blocks)), base, credit)
 
 
 def _seal(
@@ -126,7 +127,7 @@ def _seal(
     agreement, count = registered.agreement, attestor.block_count(len(judged.windows))
     seal_key = attestor.seal_key(agreement, period)
     names = [*(str(index) for index in range(count)), "base", "credit"]
-    salts = [_get_or_make(tx.secrets, f"salt/{seal_key}/{name}", randomness) for name in names]
+    salts = [_get_or_make(tx.secrets, _salt_name(seal_key, name), randomness) for name in names]
     seal = attestor.seal(agreement, period, judged.windows, salts[:count])
     per_block = seal.windows_per_block
     blocks = [
@@ -148,7 +149,7 @@ def _seal(
     tx.events.append(seal_stream(seal_key), blocks, expected_version=0, idempotency_key=f"seal/{seal_key}")
     signature = collector.sign(seal.root)
     tx.events.append(
-        f"telemetry/{seal_key}",
+        telemetry_stream(seal_key),
         [
             NewEvent(
                 "telemetry_signed",
@@ -177,6 +178,11 @@ def _get_or_make(secrets: Secrets, name: str, randomness: Randomness) -> int:
             value = int.from_bytes(randomness.bytes(32), "big") >> 2
         secrets.put(name, value.to_bytes(32, "big"))
         return value
+
+
+def _salt_name(seal_key: int, what: str | int) -> str:
+    """Where the salt of a block (its index), of the base or of the credit is kept."""
+    return f"salt/{seal_key}/{what}"
 
 
 def _get(secrets: Secrets, name: str) -> int:

@@ -25,6 +25,11 @@ def seal_stream(seal_key: int) -> str:
     return f"seal/{seal_key}"
 
 
+def telemetry_stream(seal_key: int) -> str:
+    """The collector's signature over the telemetry root of one sealed period; it signs once, as version 0."""
+    return f"telemetry/{seal_key}"
+
+
 def statement_stream(sla_id: str, first: date) -> str:
     """Statements of one period; stream version v holds statement version v + 1."""
     return f"statement/{sla_id}/{first.isoformat()}"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.app.agreements import register_agreement
+from ledger.app.bundles import build_opening
 from ledger.app.observations import RecordedBatch, record_observations
 from ledger.app.ports import Transaction
 from ledger.app.statements import IssuedStatement, issue_statement, issued_event
@@ -231,6 +232,8 @@ class TestIssuing:
             assert payload["credit"] is not None
             assert payload["seal_key"] is None
             assert tx.outbox.pending() == 0
+            with pytest.raises(NotFound, match="nothing is sealed"):
+                build_opening(tx, issued.id)
 
     def test_an_unknown_statement_is_not_found(self, desk: Desk) -> None:
         with desk.database.read() as tx, pytest.raises(NotFound):
