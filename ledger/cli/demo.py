@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,14 @@ import click
 import yaml
 
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log
-from ledger.cli.output import note, percent_floored, print_json, print_table
+from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents
+from ledger.cli.output import note, print_json, print_table
 from ledger.domain.agreement import Agreement
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import format_instant_ns
+from ledger.domain.instant import DAY_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import RequestRow
@@ -98,7 +98,7 @@ def _terms(requests: Path, agreement: Path | None) -> dict[str, Any]:
     if len(services) != 1:
         named = ", ".join(sorted(services)[:5])
         raise BadInput(f"{requests}: its rows name {len(services)} services ({named}); pass --agreement to choose one")
-    until = format_instant_ns(last_ns + int(timedelta(days=1).total_seconds()) * 10**9)[:10]
+    until = format_instant_ns(last_ns + DAY_NS)[:10]
     effective = {"from": format_instant_ns(first_ns)[:10], "until": until}
     return {**document, "service": {**document["service"], "name": services.pop()}, "effective": effective}
 
@@ -157,36 +157,33 @@ def _step(quiet: bool) -> Callable[[str], None]:
 
 def _write(out: Path, document: dict[str, Any], job: MainJob) -> None:
     (out / "bundles").mkdir(exist_ok=True)
-    (out / "agreement.yaml").write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    (out / "agreement.yaml").write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), encoding="utf-8")
     (out / "bundle.json").write_bytes(job.bundle)
     (out / "bundles" / f"{job.statement.id}.json").write_bytes(job.bundle)
     (out / "trust.json").write_bytes(canonical_bytes(job.trust))
     if job.opening is None:
         (out / "opening.json").unlink(missing_ok=True)
     else:
-        (out / "opening.json").write_bytes(job.opening)
+        _write_private(out / "opening.json", job.opening)
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """A file that its owner alone reads: an opening shows the counts of every window."""
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_bytes(data)
 
 
 def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *, as_json: bool) -> None:
     settlement = job.statement.settlement
     credit = settlement.credit
     if as_json:
-        objectives = [
-            {
-                "id": result.objective.id,
-                "good": result.good,
-                "valid": result.valid,
-                "target": result.objective.target,
-                "verdict": str(result.state),
-            }
-            for result in settlement.objectives
-        ]
         print_json(
             {
                 "statement_id": job.statement.id,
                 "period": str(settlement.period),
                 "state": str(settlement.state),
-                "objectives": objectives,
+                "objectives": objective_documents(settlement),
                 "credit": {"currency": settlement.currency, "minor_units": credit},
                 "proof_hash": job.proof_hash,
                 "tx_hash": job.tx_hash,
@@ -196,18 +193,9 @@ def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *,
         return
     shown = "-" if credit is None else f"{format_minor_units(credit, settlement.currency)} {settlement.currency}"
     print_table(
-        ("objective", "good/valid", "attained", "target", "verdict", "credit", "proof", "tx"),
+        (*OBJECTIVE_COLUMNS, "credit", "proof", "tx"),
         [
-            (
-                result.objective.id,
-                f"{result.good}/{result.valid}",
-                percent_floored(result.good, result.valid),
-                f"{result.objective.target} %",
-                str(result.state),
-                shown,
-                _short(job.proof_hash),
-                _short(job.tx_hash),
-            )
+            (*objective_cells(result), shown, _short(job.proof_hash), _short(job.tx_hash))
             for result in settlement.objectives
         ],
     )

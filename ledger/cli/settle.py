@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log
-from ledger.cli.output import percent_floored, print_json, print_table
+from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents
+from ledger.cli.output import print_json, print_table
 from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.money import format_minor_units
@@ -89,16 +90,7 @@ def _document(evaluator: Evaluator, settlement: Settlement, terms_hash: str | No
         "rejected": counts.rejected_total,
         "duplicates": counts.duplicates,
         "conflicts": counts.conflicts,
-        "objectives": [
-            {
-                "id": result.objective.id,
-                "good": result.good,
-                "valid": result.valid,
-                "target": result.objective.target,
-                "verdict": str(result.state),
-            }
-            for result in settlement.objectives
-        ],
+        "objectives": objective_documents(settlement),
         "credit": {"currency": settlement.currency, "minor_units": settlement.credit},
         "terms_hash": terms_hash,
     }
@@ -117,17 +109,8 @@ def _print(document: dict[str, Any], settlement: Settlement, evaluator: Evaluato
     )
     click.echo()
     print_table(
-        ("objective", "good/valid", "attained", "target", "verdict"),
-        [
-            (
-                result.objective.id,
-                f"{result.good}/{result.valid}",
-                percent_floored(result.good, result.valid),
-                f"{result.objective.target} %",
-                str(result.state),
-            )
-            for result in settlement.objectives
-        ],
+        OBJECTIVE_COLUMNS,
+        [objective_cells(result) for result in settlement.objectives],
     )
     click.echo()
     if settlement.state is SettlementState.WITHHELD or settlement.credit is None:

@@ -12,6 +12,7 @@ from typing import Protocol
 from ledger.errors import InstantInvalid
 
 SECOND_NS = 1_000_000_000
+DAY_NS = 86_400 * SECOND_NS
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import COUNT_BITS
 from ledger.domain.calendar import Period, load_zone, parse_date, parse_period_length
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.instant import DAY_NS, SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
 from ledger.errors import CalendarInvalid, ImplausibleCounts
@@ -101,7 +101,7 @@ def period_named(agreement: Agreement, text: str) -> Period:
 
 def period_at(agreement: Agreement, instant_ns: int) -> Period | None:
     """The agreement's period that holds an instant; None before, after and between its periods."""
-    day_number = date(1970, 1, 1).toordinal() + instant_ns // (86_400 * SECOND_NS)
+    day_number = date(1970, 1, 1).toordinal() + instant_ns // DAY_NS
     if not agreement.effective_from.toordinal() - 2 <= day_number <= agreement.effective_until.toordinal() + 2:
         return None
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant_ns // SECOND_NS)
