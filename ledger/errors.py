@@ -142,6 +142,12 @@ class AddressTaken(BadInput):
     code = "address_taken"
 
 
+class WitnessRequestInvalid(BadInput):
+    """A request to a witness breaks the format of C2SP tlog-witness."""
+
+    code = "witness_request_invalid"
+
+
 class QueryInvalid(BadInput):
     """A parameter of a query is unknown, given twice or out of its range; ``data["parameter"]`` names it."""
 
@@ -179,6 +185,18 @@ class ReadOnlyTransaction(Refused):
     """A transaction that was opened for reading tried to write."""
 
     code = "read_only_transaction"
+
+
+class WitnessConflict(Refused):
+    """A witness has seen another tree than the request builds on; ``data["size"]`` is the one it knows."""
+
+    code = "witness_conflict"
+
+
+class LogBehindWitness(Refused):
+    """A witness has seen more of this log, or another one: the database is an old copy, or the log forked."""
+
+    code = "log_behind_witness"
 
 
 class ConstraintUnmet(Refused):
@@ -277,6 +295,24 @@ class NoteUnverified(NoteInvalid):
     code = "note_unverified"
 
 
+class CosignatureInvalid(NoteInvalid):
+    """A witness's cosignature is malformed, false, or of a time it cannot have."""
+
+    code = "cosignature_invalid"
+
+
+class QuorumUnmet(NoteUnverified):
+    """Fewer trusted witnesses cosigned a checkpoint than the policy asks for."""
+
+    code = "quorum_unmet"
+
+
+class TlogProofInvalid(EvidenceInvalid):
+    """A tlog-proof file breaks its format."""
+
+    code = "tlog_proof_invalid"
+
+
 class VerificationKeyInvalid(EvidenceInvalid):
     """A Groth16 verification key is malformed, or of a kind under which anyone can forge proofs."""
 
@@ -314,6 +350,12 @@ class ProverUnavailable(Unavailable):
     """The prover's child process is not installed, died, ran out of time or answered with an error."""
 
     code = "prover_unavailable"
+
+
+class WitnessesUnavailable(Unavailable):
+    """Too few witnesses cosigned the new checkpoint; it is not published yet and will be tried again."""
+
+    code = "witnesses_unavailable"
 
 
 class ChainUnavailable(Unavailable):

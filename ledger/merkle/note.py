@@ -49,16 +49,7 @@ class VerifierKey:
     public_key: bytes
 
     def __post_init__(self) -> None:
-        if not is_key_name(self.name):
-            raise VerifierKeyInvalid(
-                "A key name is not empty and has no space, plus or control character; "
-                "use a URL without scheme, such as example.com/log.",
-                name=self.name,
-            )
-        if len(self.public_key) != PUBLIC_KEY_BYTES:
-            raise VerifierKeyInvalid(
-                f"An Ed25519 public key has {PUBLIC_KEY_BYTES} bytes.", name=self.name, found=len(self.public_key)
-            )
+        require_key(self.name, self.public_key)
 
     @property
     def key_id(self) -> bytes:
@@ -67,8 +58,7 @@ class VerifierKey:
 
     def vkey(self) -> str:
         """The key as one line: ``name+hash+base64(0x01 || public key)``."""
-        encoded = b64encode(bytes([ED25519]) + self.public_key).decode()
-        return f"{self.name}+{self.key_id.hex()}+{encoded}"
+        return typed_vkey(self.name, ED25519, self.public_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +108,33 @@ def is_key_name(name: str) -> bool:
     return not any("\ud800" <= char <= "\udfff" for char in name)
 
 
+def require_key(name: str, public_key: bytes) -> None:
+    """Raise VerifierKeyInvalid unless this is a key name and 32 bytes."""
+    if not is_key_name(name):
+        raise VerifierKeyInvalid(
+            "A key name is not empty and has no space, plus or control character; "
+            "use a URL without scheme, such as example.com/log.",
+            name=name,
+        )
+    if len(public_key) != PUBLIC_KEY_BYTES:
+        raise VerifierKeyInvalid(
+            f"An Ed25519 public key has {PUBLIC_KEY_BYTES} bytes.", name=name, found=len(public_key)
+        )
+
+
+def typed_vkey(name: str, signature_type: int, public_key: bytes) -> str:
+    """The one-line form of a key: ``name+hash+base64(type || public key)``."""
+    encoded = b64encode(bytes([signature_type]) + public_key).decode()
+    return f"{name}+{key_id(name, signature_type, public_key).hex()}+{encoded}"
+
+
 def parse_vkey(vkey: str) -> VerifierKey:
     """The key of a ``name+hash+base64`` line. Raises VerifierKeyInvalid, also when the hash is not the key's."""
+    return VerifierKey(*parse_typed_vkey(vkey, ED25519))
+
+
+def parse_typed_vkey(vkey: str, signature_type: int) -> tuple[str, bytes]:
+    """Name and Ed25519 public key of a line of exactly this type. Raises VerifierKeyInvalid."""
     parts = vkey.split("+", 2) if len(vkey) <= MAX_KEY_CHARS else []
     if len(parts) != 3 or not _KEY_ID_HEX.fullmatch(parts[1]):
         raise VerifierKeyInvalid(
@@ -127,17 +142,19 @@ def parse_vkey(vkey: str) -> VerifierKey:
         )
     name, id_hex, encoded = parts
     typed_key = decode_base64(encoded)
-    if not typed_key or typed_key[0] != ED25519:
+    if not typed_key or typed_key[0] != signature_type:
         raise VerifierKeyInvalid(
-            "The verifier key is not an Ed25519 key (type 0x01 in canonical base64); no other type is known here.",
+            f"The verifier key is not an Ed25519 key of type 0x{signature_type:02x} in canonical base64; "
+            "a log's key has type 0x01, a witness's 0x04, and no other is known here.",
             vkey=vkey,
         )
-    key = VerifierKey(name, typed_key[1:])
-    if key.key_id.hex() != id_hex:
+    require_key(name, typed_key[1:])
+    expected = key_id(name, signature_type, typed_key[1:]).hex()
+    if expected != id_hex:
         raise VerifierKeyInvalid(
-            f"The verifier key's hash should be {key.key_id.hex()}; it was mistyped or altered.", vkey=vkey
+            f"The verifier key's hash should be {expected}; it was mistyped or altered.", vkey=vkey
         )
-    return key
+    return name, typed_key[1:]
 
 
 def require_text(text: str) -> None:
@@ -172,7 +189,21 @@ def parse_note(raw: bytes) -> SignedNote:
     text = before + "\n"
     require_text(text)
     lines = block[:-1].split("\n")
-    return SignedNote(text, tuple(_parse_signature(line) for line in lines))
+    return SignedNote(text, tuple(parse_signature(line) for line in lines))
+
+
+def parse_signature(line: str) -> NoteSignature:
+    """One signature line, without its line end. Raises NoteInvalid."""
+    dash, _, rest = line.partition(" ")
+    name, _, encoded = rest.partition(" ")
+    if dash != _DASH or not is_key_name(name):
+        raise NoteInvalid(
+            "Below the blank line a note has only signature lines: em dash, space, key name, space, base64."
+        )
+    blob = decode_base64(encoded)
+    if blob is None or len(blob) <= KEY_ID_BYTES:
+        raise NoteInvalid(f"The signature of {name} is not canonical base64 of a key id and a signature.", name=name)
+    return NoteSignature(name, blob[:KEY_ID_BYTES], blob[KEY_ID_BYTES:])
 
 
 def open_note(raw: bytes, keys: Iterable[VerifierKey], verify: Verify) -> OpenedNote:
@@ -222,19 +253,6 @@ def decode_base64(encoded: str) -> bytes | None:
     except ValueError:
         return None
     return decoded if b64encode(decoded).decode() == encoded else None
-
-
-def _parse_signature(line: str) -> NoteSignature:
-    dash, _, rest = line.partition(" ")
-    name, _, encoded = rest.partition(" ")
-    if dash != _DASH or not is_key_name(name):
-        raise NoteInvalid(
-            "Below the blank line a note has only signature lines: em dash, space, key name, space, base64."
-        )
-    blob = decode_base64(encoded)
-    if blob is None or len(blob) <= KEY_ID_BYTES:
-        raise NoteInvalid(f"The signature of {name} is not canonical base64 of a key id and a signature.", name=name)
-    return NoteSignature(name, blob[:KEY_ID_BYTES], blob[KEY_ID_BYTES:])
 
 
 def _by_name_and_id(keys: Iterable[VerifierKey]) -> dict[tuple[str, bytes], VerifierKey]:

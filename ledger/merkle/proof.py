@@ -21,7 +21,7 @@ def inclusion_proof(index: int, size: int, read_tiles: TileReader) -> tuple[byte
         raise OutsideTree(
             f"Leaf {index} is not in a tree of {size} leaves; ask for a later tree size.", index=index, size=size
         )
-    return tuple(span_hashes(_inclusion_spans(index, size), size, read_tiles))
+    return tuple(span_hashes(inclusion_spans(index, size), size, read_tiles))
 
 
 def consistency_proof(old_size: int, new_size: int, read_tiles: TileReader) -> tuple[bytes, ...]:
@@ -41,16 +41,16 @@ def consistency_proof(old_size: int, new_size: int, read_tiles: TileReader) -> t
     return tuple(span_hashes(_consistency_spans(old_size, new_size), new_size, read_tiles))
 
 
-def _split(start: int, end: int) -> int:
+def split(start: int, end: int) -> int:
     """Where RFC 6962 cuts a subtree in two: after the largest power of two below its length."""
     return start + (1 << ((end - start - 1).bit_length() - 1))
 
 
-def _inclusion_spans(index: int, size: int) -> list[Span]:
+def inclusion_spans(index: int, size: int) -> list[Span]:
     start, end = 0, size
     siblings: list[Span] = []
     while end - start > 1:
-        middle = _split(start, end)
+        middle = split(start, end)
         if index < middle:
             siblings.append((middle, end))
             end = middle
@@ -64,7 +64,7 @@ def _consistency_spans(old_size: int, new_size: int) -> list[Span]:
     start, end = 0, new_size
     spans: list[Span] = []
     while end != old_size:
-        middle = _split(start, end)
+        middle = split(start, end)
         if old_size <= middle:
             spans.append((middle, end))
             end = middle

@@ -22,7 +22,7 @@ MAX_TREE_SIZE = (1 << 63) - 1
 _MAX_LEVEL = 63
 _MAX_PATH_CHARS = 64
 _PATH = re.compile(
-    r"tile/(?P<level>0|[1-9][0-9]?)/(?P<index>(?:x[0-9]{3}/)*[0-9]{3})(?:\.p/(?P<width>[1-9][0-9]{0,2}))?"
+    r"tile/(?P<level>0|[1-9][0-9]?|entries)/(?P<index>(?:x[0-9]{3}/)*[0-9]{3})(?:\.p/(?P<width>[1-9][0-9]{0,2}))?"
 )
 
 
@@ -53,32 +53,55 @@ class TileId:
 
     def path(self) -> str:
         """Where the tile is served, for example ``tile/0/x001/067`` or ``tile/1/000.p/8``."""
-        groups = [f"{self.index % 1000:03d}"]
-        rest = self.index // 1000
-        while rest:
-            groups.append(f"x{rest % 1000:03d}")
-            rest //= 1000
-        suffix = "" if self.is_full else f".p/{self.width}"
-        return f"tile/{self.level}/{'/'.join(reversed(groups))}{suffix}"
+        return f"tile/{self.level}/{_numbered(self.index, self.width)}"
+
+
+@dataclass(frozen=True, slots=True)
+class BundleId:
+    """One bundle of up to 256 log entries: those under the hashes of the tile (0, index, width)."""
+
+    index: int
+    width: int = TILE_WIDTH
+
+    @property
+    def first(self) -> int:
+        """The position in the log of the bundle's first entry."""
+        return self.index * TILE_WIDTH
+
+    def path(self) -> str:
+        """Where the bundle is served, for example ``tile/entries/x001/067`` or ``tile/entries/000.p/8``."""
+        return f"tile/entries/{_numbered(self.index, self.width)}"
 
 
 def parse_tile_path(path: str) -> TileId:
     """The tile a path names. Only the one canonical spelling passes; anything else is TilePathInvalid."""
+    found = parse_log_path(path)
+    if isinstance(found, TileId):
+        return found
+    raise _no_path(path)
+
+
+def parse_log_path(path: str) -> TileId | BundleId:
+    """The tile or entry bundle a path names, in its one canonical spelling. Raises TilePathInvalid."""
     match = _PATH.fullmatch(path) if len(path) <= _MAX_PATH_CHARS else None
     if match is not None:
         index = int(match["index"].replace("x", "").replace("/", ""))
         width = int(match["width"]) if match["width"] else TILE_WIDTH
+        entries = match["level"] == "entries"
         try:
-            tile = TileId(int(match["level"]), index, width)
+            tile = TileId(0 if entries else int(match["level"]), index, width)
         except OutsideTree as error:
             raise TilePathInvalid(error.message, path=path) from error
-        if tile.path() == path:
-            return tile
-    raise TilePathInvalid(
-        "Not a tile path. Expected tile/<level>/<index in groups of three digits>[.p/<width 1..255>], "
-        "such as tile/0/x001/067 or tile/1/000.p/8.",
-        path=path[:_MAX_PATH_CHARS],
-    )
+        found = BundleId(index, width) if entries else tile
+        if found.path() == path:
+            return found
+    raise _no_path(path)
+
+
+def is_covered(tile: TileId | BundleId, tree_size: int) -> bool:
+    """Whether a tree of ``tree_size`` leaves has all hashes, or entries, of a tile, or bundle, of this width."""
+    level = tile.level if isinstance(tile, TileId) else 0
+    return tile.index * TILE_WIDTH + tile.width <= tree_size >> (TILE_HEIGHT * level)
 
 
 def require_size(size: int) -> None:
@@ -128,3 +151,21 @@ def dirty_tiles(old_size: int, new_size: int) -> list[TileId]:
         dirty += [tile_at(level, index, new_size) for index in range(old_hashes // TILE_WIDTH, last_index + 1)]
         level += 1
     return dirty
+
+
+def _numbered(index: int, width: int) -> str:
+    groups = [f"{index % 1000:03d}"]
+    rest = index // 1000
+    while rest:
+        groups.append(f"x{rest % 1000:03d}")
+        rest //= 1000
+    suffix = "" if width == TILE_WIDTH else f".p/{width}"
+    return "/".join(reversed(groups)) + suffix
+
+
+def _no_path(path: str) -> TilePathInvalid:
+    return TilePathInvalid(
+        "Not a tile path. Expected tile/<level>/<index in groups of three digits>[.p/<width 1..255>], "
+        "such as tile/0/x001/067 or tile/1/000.p/8, and `entries` in place of the level for log entries.",
+        path=path[:_MAX_PATH_CHARS],
+    )

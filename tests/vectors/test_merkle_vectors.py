@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import struct
 from base64 import b64decode
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,15 @@ from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.hasher import EMPTY_ROOT, leaf_hash, node_hash, perfect_root
 from ledger.merkle.note import parse_vkey
 from ledger.merkle.proof import consistency_proof, inclusion_proof
+from ledger.merkle.subtree import (
+    covering_subtrees,
+    is_subtree,
+    subtree_consistency_proof,
+    subtree_hash,
+    subtree_inclusion_proof,
+    verify_subtree_consistency,
+    verify_subtree_inclusion,
+)
 from ledger.merkle.tile import TileId, parse_tile_path
 from ledger.merkle.tree import Frontier, grow, tree_root
 from ledger.merkle.verify import verify_consistency, verify_inclusion
@@ -171,3 +182,77 @@ def test_the_tiles_of_a_tessera_log_have_paths_that_parse(sla_fixtures: Path) ->
     for file in files:
         tile = parse_tile_path(file.relative_to(log).as_posix())
         assert file.stat().st_size == tile.width * 32
+
+
+# --- subtrees (draft-ietf-plants-merkle-tree-certs) -------------------------------------------------
+
+
+def test_every_subtree_inclusion_vector(merkle: Path) -> None:
+    verdicts = {}
+    found = cases(merkle / "testdata" / "subtreeinclusion")
+    for name, case in found:
+        leaf, root = b64decode(case["leafHash"]), b64decode(case["root"])
+        try:
+            verify_subtree_inclusion(case["leafIdx"], case["start"], case["end"], leaf, steps(case), root)
+            verdicts[name] = False
+        except TreeProofInvalid:
+            verdicts[name] = True
+    assert verdicts == {name: case["wantErr"] for name, case in found}
+    assert (len(verdicts), sum(verdicts.values())) == (204, 192)
+
+
+def test_every_subtree_consistency_vector(merkle: Path) -> None:
+    verdicts = {}
+    found = cases(merkle / "testdata" / "subtreeconsistency")
+    for name, case in found:
+        part, whole = b64decode(case["root1"]), b64decode(case["root2"])
+        try:
+            verify_subtree_consistency(case["start"], case["end"], case["size"], part, whole, steps(case))
+            verdicts[name] = False
+        except TreeProofInvalid:
+            verdicts[name] = True
+    assert verdicts == {name: case["wantErr"] for name, case in found}
+    assert (len(verdicts), sum(verdicts.values())) == (118, 106)
+
+
+@pytest.mark.slow
+def test_the_accumulated_subtree_values(merkle: Path) -> None:
+    """Every output of every subtree algorithm over all trees up to 130 leaves, in one hash each."""
+    expected = json.loads((merkle / "subtree_accumulated.json").read_text())
+    top = expected["max_size"]
+    leaves = [leaf_hash(bytes([value])) for value in range(top)]
+    tiles = grow(0, leaves, lambda _wanted: {}).tiles
+    widest = tiles[TileId(0, 0, top)]
+
+    def read(wanted: Any) -> dict[TileId, bytes]:
+        return dict.fromkeys(wanted, widest)
+
+    runs = [(start, end) for end in range(top + 1) for start in range(end + 1)]
+    subtrees = [run for run in runs if is_subtree(*run)]
+
+    def digest(lines: Iterator[str]) -> str:
+        return sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+
+    def line(head: str, path: tuple[bytes, ...]) -> str:
+        return " ".join([head, *(step.hex() for step in path)])
+
+    assert digest(f"[{a}, {b}) {subtree_hash(a, b, read).hex()}" for a, b in subtrees) == expected["subtree_hash"]
+    assert (
+        digest(
+            line(f"{index} [{a}, {b})", subtree_inclusion_proof(index, a, b, read))
+            for a, b in subtrees
+            for index in range(a, b)
+        )
+        == expected["subtree_inclusion"]
+    )
+    assert (
+        digest(
+            line(f"[{a}, {b}) {size}", subtree_consistency_proof(a, b, size, read))
+            for size in range(top + 1)
+            for a, b in subtrees
+            if b <= size
+        )
+        == expected["subtree_consistency"]
+    )
+    covering = (" ".join(f"[{a}, {b})" for a, b in covering_subtrees(*run)) for run in runs)
+    assert digest(covering) == expected["subtree_covering"]
