@@ -28,21 +28,20 @@ def is_subtree(start: int, end: int) -> bool:
     return start % (1 << (end - start - 1).bit_length()) == 0
 
 
-def covering_subtrees(start: int, end: int) -> tuple[Span, ...]:
-    """The one or two subtrees that cover ``[start, end)``, as the draft picks them.
+def covering_subtrees(start: int, end: int) -> tuple[Span, Span]:
+    """Two neighbouring subtrees that cover ``[start, end)`` and end with it (draft, section 4.5.1).
 
-    Two where the run crosses the middle of the smallest perfect tree around it; the left one may then begin
-    before ``start``. Raises OutsideTree for a run that no tree has.
+    The cut is the middle of the smallest perfect tree around the run. The left subtree may begin before ``start``;
+    the right one is empty for a run of no leaf or one. Raises OutsideTree for a run that no tree has.
     """
     if not 0 <= start <= end <= MAX_TREE_SIZE:
         raise OutsideTree("A run of leaves ends inside a tree and not before its start.", start=start, end=end)
-    if is_subtree(start, end):
-        return ((start, end),)
-    height = (start ^ (end - 1)).bit_length() - 1
-    below = (1 << height) - 1
+    if end - start <= 1:
+        return (start, end), (end, end)
+    below = (1 << ((start ^ (end - 1)).bit_length() - 1)) - 1
     middle = (end - 1) & ~below
     left_height = (~start & below).bit_length()
-    return ((start >> left_height << left_height, middle), (middle, end))
+    return (start >> left_height << left_height, middle), (middle, end)
 
 
 def subtree_hash(start: int, end: int, read_tiles: TileReader) -> bytes:
