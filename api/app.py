@@ -13,8 +13,9 @@ from litestar.openapi.spec import License
 from api.edge import LOOPBACK_HOSTS, Edge
 from api.parameters import check_query
 from api.problems import handle_error
-from api.rest import agreements, health, log, statements
+from api.rest import agreements, health, log, statements, tlog
 from ledger.app.queries import Health, Queries
+from ledger.app.tlog import PublicLog
 
 API_VERSION = "1.0.0"
 _DESCRIPTION = """Read-only. Lists are paged by an opaque `cursor`; errors are problem documents (RFC 9457) with a
@@ -33,18 +34,25 @@ HANDLERS = (
     log.latest_checkpoint,
     log.get_checkpoint,
     log.get_chain,
+    tlog.describe_log,
+    tlog.tlog_checkpoint,
+    tlog.tlog_tile,
+    tlog.get_tlog_proof,
     health.live,
     health.ready,
 )
 
 
-def create_app(queries: Queries, *, health: Health, hosts: Iterable[str] = LOOPBACK_HOSTS) -> Edge:
+def create_app(
+    queries: Queries, *, health: Health, public_log: PublicLog, hosts: Iterable[str] = LOOPBACK_HOSTS
+) -> Edge:
     """The ASGI application. ``hosts`` are the names, without port, that it answers to."""
     litestar = Litestar(
         route_handlers=HANDLERS,
         dependencies={
             "queries": Provide(lambda: queries, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
+            "public_log": Provide(lambda: public_log, sync_to_thread=False),
         },
         before_request=check_query,
         exception_handlers={Exception: handle_error},

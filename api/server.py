@@ -8,13 +8,16 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from types import FrameType
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import uvicorn
 
 from api.app import create_app
+from api.witness import WitnessApp
 from ledger.app.ports import Database
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
+from ledger.app.tlog import PublicLog
+from ledger.app.witness import Witness
 from ledger.errors import AddressTaken, Unavailable
 from ledger.settings import ServerSettings
 
@@ -43,6 +46,8 @@ class Services(Protocol):
     @property
     def queries_bundles(self) -> BundleSource: ...
     @property
+    def public_log(self) -> PublicLog: ...
+    @property
     def dispatcher(self) -> Dispatcher: ...
 
     def chain_status(self) -> ChainStatus: ...
@@ -62,16 +67,7 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
     with closing(_listen(settings)) as listener, _stop_signals() as stop, closing(open_services()) as services:
         queries = Queries(services.database, bundles=services.queries_bundles, chain_status=services.chain_status)
         health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
-        server = _Server(
-            uvicorn.Config(
-                create_app(queries, health=health),
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                ws="none",
-                timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
-            )
-        )
+        server = _Server(_config(create_app(queries, health=health, public_log=services.public_log)))
         stop.server = server
         # The chain is replayed here, before a worker or a request can ask for it.
         readiness, chain = health.check(), services.chain_status()
@@ -84,6 +80,28 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
                     raise Unavailable("the server did not start; the lines above say why")
         finally:
             services.dispatcher.stop()
+
+
+def serve_witness(settings: ServerSettings, witness: Witness, announce: Callable[[str], None]) -> None:
+    """Serve a witness until SIGINT or SIGTERM. ``announce`` is told the URL once. Raises ``AddressTaken``."""
+    with closing(_listen(settings)) as listener, _stop_signals() as stop:
+        server = _Server(_config(WitnessApp(witness)))
+        stop.server = server
+        announce(f"http://{_authority(listener)}")
+        asyncio.run(server.serve(sockets=[listener]))
+        if not server.started:
+            raise Unavailable("the witness did not start; the lines above say why")
+
+
+def _config(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+    )
 
 
 class _Server(uvicorn.Server):

@@ -29,7 +29,7 @@ def reads(
     summary: str,
     tag: str,
     problems: Sequence[int] = (400, 503),
-    media_type: MediaType = MediaType.JSON,
+    media_type: MediaType | str = MediaType.JSON,
     shape: Any = None,
 ) -> HTTPRouteHandler:
     """Decorator of a read. ``shape`` documents an answer whose bytes the handler gives as they are."""

@@ -4,23 +4,56 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ledger.app.log_keys import LogIdentity, log_keys
 from ledger.app.ports import Database
+from ledger.merkle.key_history import key_at
+from ledger.merkle.note import VerifierKey
 
 
 class CheckpointSigner(Protocol):
-    """Signs a C2SP tlog-checkpoint for a size and root; the origin and key are the signer's own."""
+    """Signs C2SP tlog-checkpoints with any of the log's keys that it holds."""
 
-    def sign(self, size: int, root: bytes) -> str: ...
+    @property
+    def identity(self) -> LogIdentity: ...
+
+    def sign(self, size: int, root: bytes, key: VerifierKey) -> str:
+        """The note; raises ``KeyFileUnusable`` where the private half of ``key`` is not at hand."""
+        ...
 
 
-def sign_checkpoint(database: Database, signer: CheckpointSigner) -> int:
-    """Sign the present size of the log unless that is done; returns the size.
+class Cosigners(Protocol):
+    """Witnesses that see a checkpoint before anyone else does."""
 
-    Reading the root and keeping the note are one transaction, so no append can come between.
+    def cosign(self, note: str) -> str:
+        """The note with their cosignatures.
+
+        Raises ``WitnessesUnavailable`` where too few answered, and ``LogBehindWitness`` where one knows of a larger
+        or another tree: then nothing may be published.
+        """
+        ...
+
+
+class NoWitnesses:
+    """A log that nobody cosigns."""
+
+    def cosign(self, note: str) -> str:
+        return note
+
+
+def sign_checkpoint(database: Database, signer: CheckpointSigner, cosigners: Cosigners) -> int:
+    """Sign the present size of the log, have it cosigned and publish it, unless that is done; returns the size.
+
+    No transaction is open while witnesses answer. What is saved in the end is checked against the tree again, and
+    a size that another process went past meanwhile is left out.
     """
-    with database.begin() as tx:
+    with database.read() as tx:
         size = tx.log.size()
-        if size and tx.log.checkpoint(size) is None:
-            root = tx.log.root(size)
-            tx.log.save_checkpoint(size, root, signer.sign(size, root))
+        if not size or tx.log.checkpoint(size) is not None:
+            return size
+        root = tx.log.root(size)
+        key = key_at(log_keys(tx, signer.identity), size)
+    note = cosigners.cosign(signer.sign(size, root, key))
+    with database.begin() as tx:
+        if (tx.log.checkpoint_size() or 0) < size:
+            tx.log.save_checkpoint(size, root, note)
     return size

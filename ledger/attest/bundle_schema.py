@@ -77,7 +77,7 @@ BUNDLE = Object(
         "agreement": Object({**AGREEMENT.required, **AGREEMENT.optional}),
         "statement": _event("statement_issued"),
         "seals": ListOf(_event("block_sealed"), 0, MAX_BLOCKS),
-        "log": Object({"vkey": _VKEY, "checkpoint": Text(max_length=4000)}),
+        "log": Object({"vkey": _VKEY, "checkpoint": Text(max_length=20_000)}),
         "context": Nullable(Object({"chain_id": UINT, "registry": EVM_ADDRESS, "prev_ctx": FIELD_ELEMENT})),
         "telemetry": Nullable(
             Object(
@@ -147,6 +147,10 @@ TRUST = Object(
         "circuits": ListOf(Object({"circuit_id": HASH, "dev_unsafe": Flag()}), 0, 100),
         "chain_id": UINT,
         "registry": EVM_ADDRESS,
+    },
+    {
+        "log_keys": ListOf(Object({"vkey": _VKEY, "from_size": Integer(), "until_size": Nullable(Integer(1))}), 1, 100),
+        "witnesses": Object({"quorum": Integer(1, 50), "vkeys": ListOf(_VKEY, 1, 50)}),
     },
     title="sla-ledger trust file v1",
 )

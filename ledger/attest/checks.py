@@ -19,7 +19,8 @@ from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import CreditTrace, credit_trace, judge
 from ledger.domain.events import payload_commitment
 from ledger.domain.naming import seal_stream, statement_id, statement_stream
-from ledger.merkle.checkpoint import Checkpoint, open_checkpoint
+from ledger.merkle.checkpoint import Checkpoint, OpenedCheckpoint, open_checkpoint
+from ledger.merkle.cosignature import WitnessPolicy, parse_witness_vkey, require_quorum
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.note import parse_vkey
 from ledger.merkle.verify import verify_inclusion
@@ -256,10 +257,23 @@ def anchor(case: Case) -> str:
     return f"a party's transaction {placed['tx_hash'][:18]}... records exactly this at the registry"
 
 
+def witness_quorum(case: Case, witnesses: Mapping[str, Any]) -> str:
+    """``witnesses`` is the trust file's member. No clock is asked: a bundle must hold for years."""
+    policy = WitnessPolicy(tuple(parse_witness_vkey(vkey) for vkey in witnesses["vkeys"]), witnesses["quorum"])
+    note = _opened(case).note
+    found = require_quorum(note.text, note.unverified, policy, signing.verify)
+    names = ", ".join(cosignature.key.name for cosignature in found)
+    return f"{len(found)} of {len(policy.keys)} trusted witnesses cosigned the checkpoint ({names})"
+
+
 def _checkpoint(case: Case) -> Checkpoint:
+    return _opened(case).checkpoint
+
+
+def _opened(case: Case) -> OpenedCheckpoint:
     vkey = parse_vkey(case.bundle["log"]["vkey"])
     raw = case.bundle["log"]["checkpoint"].encode()
-    return open_checkpoint(raw, vkey.name, [vkey], signing.verify).checkpoint
+    return open_checkpoint(raw, vkey.name, [vkey], signing.verify)
 
 
 def _require_logged(

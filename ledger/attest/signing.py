@@ -140,19 +140,26 @@ def load_key(path: Path) -> SigningKey:
 
     Raises KeyFileUnusable, also when anyone but the file's owner may read or write it.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            _require_private(path, os.fstat(file.fileno()))
-            content = file.read(_MAX_KEY_FILE_BYTES + 1)
-    except OSError as error:
-        raise KeyFileUnusable(f"The key file {path} cannot be read: {error.strerror}.", path=str(path)) from error
-    seed = _seed_of(content) if len(content) <= _MAX_KEY_FILE_BYTES else None
-    if seed is None:
-        raise KeyFileUnusable(
-            f"{path} holds no Ed25519 private key: expected unencrypted PEM or 64 hex digits.", path=str(path)
-        )
-    return SigningKey(seed)
+    return _signing_key(path, _read_private(path))
+
+
+def save_note_key(path: Path, key: NoteKey) -> None:
+    """Write a note key's line to a new file, with the guarantees of ``save_key``."""
+    _write_new(path, key.skey().encode() + b"\n")
+
+
+def load_note_key(path: Path, name: str) -> NoteKey:
+    """The note key of a file: its ``PRIVATE+KEY+...`` line, or any file of ``load_key``, then under ``name``.
+
+    Raises KeyFileUnusable, also when anyone but the file's owner may read or write it.
+    """
+    content = _read_private(path)
+    if content.startswith(_SKEY_PREFIX.encode()):
+        try:
+            return parse_skey(content.decode().strip())
+        except (UnicodeDecodeError, KeyFileUnusable) as error:
+            raise KeyFileUnusable(f"{path} holds no usable note key.", path=str(path)) from error
+    return NoteKey(name, _signing_key(path, content))
 
 
 def _write_new(path: Path, content: bytes) -> None:
@@ -176,6 +183,25 @@ def _write_new(path: Path, content: bytes) -> None:
         if temporary is not None:
             Path(temporary).unlink()
     _sync_directory(path.parent)
+
+
+def _read_private(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            _require_private(path, os.fstat(file.fileno()))
+            return file.read(_MAX_KEY_FILE_BYTES + 1)
+    except OSError as error:
+        raise KeyFileUnusable(f"The key file {path} cannot be read: {error.strerror}.", path=str(path)) from error
+
+
+def _signing_key(path: Path, content: bytes) -> SigningKey:
+    seed = _seed_of(content) if len(content) <= _MAX_KEY_FILE_BYTES else None
+    if seed is None:
+        raise KeyFileUnusable(
+            f"{path} holds no Ed25519 private key: expected unencrypted PEM or 64 hex digits.", path=str(path)
+        )
+    return SigningKey(seed)
 
 
 def _require_private(path: Path, status: os.stat_result) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -59,6 +60,7 @@ class Report:
 
 
 DEV_KEY = "dev key"
+WITNESS_QUORUM = "witness quorum"
 
 _ALWAYS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("issuer signature", checks.issuer_signature),
@@ -119,7 +121,13 @@ def verify_bundle(
     else:
         lines.append(Line("opening", Outcome.NOT_CHECKED, "no counts were given; the totals stand as stated"))
     lines += _pins(bundle, trust)
-    return Report(tuple(lines), _not_established(bundle, dev, opened=opening is not None), dev)
+    witnessed = False
+    if trust is not None and "witnesses" in trust:
+        witnesses = trust["witnesses"]
+        lines.append(_line(case, WITNESS_QUORUM, lambda case: checks.witness_quorum(case, witnesses)))
+        witnessed = lines[-1].outcome is Outcome.PASS
+    not_established = _not_established(bundle, dev, opened=opening is not None, witnessed=witnessed)
+    return Report(tuple(lines), not_established, dev)
 
 
 def _read(value: Any, shape: Object, what: str) -> Mapping[str, Any]:
@@ -169,22 +177,42 @@ def _pins(bundle: Mapping[str, Any], trust: Mapping[str, Any] | None) -> Iterato
         if trust is None:
             yield Line(f"pin: {name}", Outcome.ASSUMED, "nothing is pinned; anyone could have made this")
             continue
-        pinned = _pinned(trust)[name]
+        pinned = _pinned(trust, _size(bundle))[name]
         held = value in pinned
         known = ", ".join(_shown(pin) for pin in pinned) or "none"
         detail = "as pinned" if held else f"{_shown(value)} is not pinned; the trust file has {known}"
         yield Line(f"pin: {name}", Outcome.PASS if held else Outcome.FAIL, detail)
 
 
-def _pinned(trust: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _pinned(trust: Mapping[str, Any], size: int) -> dict[str, list[Any]]:
     return {
-        "log": [dict(trust["log"])],
+        "log": _pinned_logs(trust, size),
         "issuer": [trust["issuer_ed25519_public_key"]],
         "customer": [trust["customer_ed25519_public_key"]],
         "circuit": [dict(circuit) for circuit in trust["circuits"]],
         "chain": [trust["chain_id"]],
         "registry": [trust["registry"]],
     }
+
+
+def _pinned_logs(trust: Mapping[str, Any], size: int) -> list[dict[str, str]]:
+    """The log with each key that counts for a checkpoint of ``size``; one in ``log_keys`` counts for its sizes only."""
+    origin, present = trust["log"]["origin"], trust["log"]["vkey"]
+    ranges = trust.get("log_keys", ())
+    vkeys = [
+        each["vkey"]
+        for each in ranges
+        if each["from_size"] <= size and (each["until_size"] is None or size < each["until_size"])
+    ]
+    if present not in {each["vkey"] for each in ranges}:
+        vkeys.insert(0, present)
+    return [{"origin": origin, "vkey": vkey} for vkey in vkeys]
+
+
+def _size(bundle: Mapping[str, Any]) -> int:
+    """The size that the bundle's checkpoint states; -1, which no key covers, where it states none."""
+    line = bundle["log"]["checkpoint"].split("\n", 2)[1:2]
+    return int(line[0]) if line and re.fullmatch(r"0|[1-9][0-9]{0,18}", line[0], re.ASCII) else -1
 
 
 def _shown(value: Any) -> str:
@@ -194,7 +222,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 96 else text[:93] + "..."
 
 
-def _not_established(bundle: Mapping[str, Any], dev: bool, *, opened: bool) -> tuple[str, ...]:
+def _not_established(bundle: Mapping[str, Any], dev: bool, *, opened: bool, witnessed: bool) -> tuple[str, ...]:
     """What a reader must find out elsewhere; kept in step with docs/attestation-format.md, section 12."""
     found = []
     if bundle["anchor"] is not None:
@@ -205,8 +233,9 @@ def _not_established(bundle: Mapping[str, Any], dev: bool, *, opened: bool) -> t
     found += [
         "that the collector told the truth",
         "whether a later statement supersedes this one, or other terms this agreement",
-        "that the log shows everyone the same entries",
     ]
+    if not witnessed:
+        found.append("that the log shows everyone the same entries")
     if bundle["proof"] is not None:
         found.append("that the proving key's ceremony was honest" + (" (it is a development key)" if dev else ""))
     return tuple(found)

@@ -32,6 +32,9 @@ COMMANDS = {
     "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, all keys here.", "server,prove"),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
+    "keys": Subcommand("ledger.cli.keys:keys", "Create, list and rotate the log's signing keys.", "server,prove"),
+    "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
+    "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
     "agreements": Subcommand("ledger.cli.agreements:agreements", "Check agreement documents."),
     "generate": Subcommand("ledger.cli.generate:generate", "Write the generated files of a clone, or compare them."),
 }

@@ -103,6 +103,7 @@ STATEMENT_ID = Text(r"[A-Za-z0-9._-]{1,120}", "a statement id", 120)
 PERIOD = Text(r"\d{4}-\d\d-\d\d/P\d{1,3}[DWM]", "a period such as 2023-12-19/P1D", 16)
 CURRENCY = Text(r"[A-Z]{3}", "an ISO 4217 currency code", 3)
 
+_VKEY = Text(r"[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key name+hash+key", 300)
 _COUNT = Integer()
 _VERSION = Integer(1, _MAX_UINT32)
 _WINDOWS = Integer(0, 1_000_000)
@@ -224,6 +225,13 @@ _PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
         "block_number": _COUNT,
         "block_hash": BYTES32,
         "leaf": BYTES32,
+    },
+    "log_key_rotated": {
+        "origin": Text(max_length=120, what="the log's origin, which stays"),
+        "old_vkey": _VKEY,
+        "new_vkey": _VKEY,
+        "from_size": Integer(1),
+        "endorsement": Text(r"[0-9a-f]{128}", "the old key's Ed25519 signature of 128 lowercase hex digits", 128),
     },
 }
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import date
 
+LOG_KEYS_STREAM = "log/keys"
+"""Rotations of the log's signing key; stream version v leaves the key number v, counted from 0."""
+
 
 def agreement_stream(sla_id: str) -> str:
     """Versions of one agreement; stream version v holds terms version v + 1."""

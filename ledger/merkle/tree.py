@@ -93,7 +93,7 @@ def span_hashes(spans: Sequence[Span], tree_size: int, read_tiles: TileReader) -
     """
     nodes_of_spans = [[_locate(node, tree_size) for node in _perfect_nodes(*span)] for span in spans]
     wanted = sorted({node.tile for nodes in nodes_of_spans for node in nodes})
-    tiles = _read(wanted, read_tiles)
+    tiles = fetch_tiles(wanted, read_tiles)
     return [
         fold_right([perfect_root(tiles[node.tile][node.start : node.end]) for node in nodes])
         for nodes in nodes_of_spans
@@ -121,7 +121,7 @@ def grow(old_size: int, leaf_hashes: Sequence[bytes], read_tiles: TileReader) ->
     require_size(new_size)
     for leaf in leaf_hashes:
         _require_leaf_hash(leaf)
-    known = _read(edge_tiles(old_size), read_tiles)
+    known = fetch_tiles(edge_tiles(old_size), read_tiles)
     written: dict[TileId, bytes] = {}
     added = b"".join(leaf_hashes)
     level = 0
@@ -169,7 +169,7 @@ def _locate(node: tuple[int, int], tree_size: int) -> _StoredNode:
     return _StoredNode(tile_at(level, tile_index, tree_size), start, end)
 
 
-def _read(wanted: Sequence[TileId], read_tiles: TileReader) -> dict[TileId, bytes]:
+def fetch_tiles(wanted: Sequence[TileId], read_tiles: TileReader) -> dict[TileId, bytes]:
     """Fetch tiles and cut each to the width asked for. Raises TreeDamaged."""
     if not wanted:
         return {}

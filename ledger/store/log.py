@@ -10,7 +10,7 @@ from ledger.errors import LogInconsistent, NotFound, Refused
 from ledger.merkle import proof, tree
 from ledger.merkle.checkpoint import parse_checkpoint
 from ledger.merkle.note import parse_note
-from ledger.merkle.tile import TileId
+from ledger.merkle.tile import TileId, is_covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,13 @@ class StoredLog:
     def root(self, size: int) -> bytes:
         self._require_reached(size)
         return tree.tree_root(size, self._rows.tiles)
+
+    def tile(self, level: int, index: int, width: int) -> bytes:
+        """Raises ``NotFound`` for a tile, or a width of it, that the log has not reached; ``TreeDamaged``."""
+        wanted = TileId(level, index, width)
+        if not is_covered(wanted, self.size()):
+            raise NotFound(f"the log of {self.size()} leaves has no {wanted.path()} yet", log_size=self.size())
+        return tree.fetch_tiles([wanted], self._rows.tiles)[wanted]
 
     def inclusion_proof(self, seq: int, size: int) -> tuple[bytes, ...]:
         """Raises ``NotFound`` for a size the log has not reached, ``OutsideTree`` unless 0 <= seq < size."""

@@ -103,13 +103,14 @@ def _evidence(services: Services, agreement: Agreement, batch: RecordedBatch, st
     with services.database.read() as tx:
         proof, placed = proved(tx, statement.id), anchored(tx, statement.id)
         opening = build_opening(tx, statement.id) if not statement.settlement.not_attestable else None
+        vkey = services.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
     signer, anchor = services.log_signer, services.chain.anchor
     circuits = []
     if proof is not None:
         circuits = [{"circuit_id": proof.payload["circuit_id"], "dev_unsafe": proof.payload["dev_key"]}]
     trust = {
         "format": TRUST_FORMAT,
-        "log": {"origin": signer.origin, "vkey": signer.vkey},
+        "log": {"origin": signer.origin, "vkey": vkey},
         "issuer_ed25519_public_key": agreement.issuer.ed25519_public_key.hex(),
         "customer_ed25519_public_key": agreement.customer.ed25519_public_key.hex(),
         "circuits": circuits,

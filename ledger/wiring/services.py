@@ -14,56 +14,39 @@ from pathlib import Path
 
 from ledger.app import anchoring, attestations
 from ledger.app.bundles import build_bundle
-from ledger.app.checkpoints import sign_checkpoint
+from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
+from ledger.app.cosigning import WitnessedPublishing
+from ledger.app.log_keys import rotate_log_key
 from ledger.app.outbox import OutboxRunner, Stage
 from ledger.app.queries import ChainStatus, SchemaState
+from ledger.app.tlog import PublicLog
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
 from ledger.attest.prover import Groth16Prover
-from ledger.attest.signing import NoteKey
+from ledger.attest.signing import NoteKey, verify
 from ledger.attest.zk_keys import KeyCache
 from ledger.domain.canonical import canonical_bytes, parse_json
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import DataDirectoryInvalid, SlaLedgerError
-from ledger.merkle.checkpoint import Checkpoint
-from ledger.merkle.checkpoint import sign_checkpoint as sign_note
+from ledger.merkle.key_history import LogKey
+from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
 from ledger.store.database import SqliteDatabase
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain
+from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.keyring import Keyring
+from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
+from ledger.wiring.witness_client import read_witnesses
 
 DATA_FORMAT = "sla-ledger/data/v1"
 DATA_FILE = "data.json"
 POLL_S = 0.2
+RETRY_SIGNING_S = 10
+WITNESSES_FILE = "witnesses.json"
+WITNESSES_VARIABLE = "SLA_LEDGER_WITNESSES"
 
 Notify = Callable[[str], None]
-
-
-class SystemClock:
-    """The machine's clock."""
-
-    def now_ns(self) -> int:
-        return time.time_ns()
-
-
-class SystemRandomness:
-    """The operating system's randomness."""
-
-    def bytes(self, count: int) -> bytes:
-        return os.urandom(count)
-
-
-class LogSigner:
-    """Signs checkpoints of this log; the origin names the log by its key."""
-
-    def __init__(self, key: NoteKey) -> None:
-        self._key = key
-        self.origin = key.key.name
-        self.vkey = key.key.vkey()
-
-    def sign(self, size: int, root: bytes) -> str:
-        return sign_note(Checkpoint(self.origin, size, root), [self._key]).decode()
 
 
 class Dispatcher:
@@ -86,28 +69,45 @@ class Dispatcher:
             self._thread.join()
 
     def _loop(self) -> None:
+        sign_at_s: float | None = 0.0
         while not self._stopping.is_set():
+            worked = False
             try:
-                if self._run_once():
+                worked = self._run_once()
+                if worked and sign_at_s is None:
+                    sign_at_s = 0.0
+                if sign_at_s is not None and time.monotonic() >= sign_at_s:
+                    # Set first: a checkpoint that witnesses did not cosign is tried again, but not at every look.
+                    sign_at_s = time.monotonic() + RETRY_SIGNING_S
                     self._after_work()
-                    continue
+                    sign_at_s = None
             except SlaLedgerError as error:
                 self._notify(f"the dispatcher goes on after an error: {error.message}")
-            self._stopping.wait(POLL_S)
+            if not worked:
+                self._stopping.wait(POLL_S)
 
 
 class Services:
     """Everything the commands and the API need from one data directory. Close it when done."""
 
-    def __init__(self, folder: Path, genesis_timestamp_s: int, *, key_cache: Path, notify: Notify) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        genesis_timestamp_s: int,
+        first_log_key: VerifierKey | None,
+        *,
+        key_cache: Path,
+        notify: Notify,
+    ) -> None:
         self.folder = folder
         self.clock = SystemClock()
         self.randomness = SystemRandomness()
         self.keyring = Keyring(folder / "keys", self.randomness)
         self.database = SqliteDatabase(folder / "ledger.db", self.clock, self.randomness)
         self.issuer_key = self.keyring.signing_key("issuer")
-        log_key = self.keyring.signing_key("log")
-        self.log_signer = LogSigner(NoteKey(f"sla-ledger.local/{log_key.public_key.hex()[:16]}", log_key))
+        self.log_signer = open_signer(folder / "keys", self.keyring, first_log_key, os.environ.get(LOG_KEY_VARIABLE))
+        self.public_log = PublicLog(self.database, self.log_signer.identity)
+        self._cosigners = self._open_witnesses(notify)
         self._genesis_timestamp_s = genesis_timestamp_s
         circuits = load_circuits(resource_dir("circuits"))
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
@@ -147,11 +147,41 @@ class Services:
     def get(self, statement_id: str) -> bytes:
         """The bundle of a statement; raises ``NotFound``."""
         with self.database.read() as tx:
-            return build_bundle(tx, statement_id, vkey=self.log_signer.vkey, sign=self.issuer_key.sign)
+            vkey = self.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
+            return build_bundle(tx, statement_id, vkey=vkey, sign=self.issuer_key.sign)
 
     def sign_log(self) -> None:
-        """Sign the present size of the log."""
-        sign_checkpoint(self.database, self.log_signer)
+        """Sign the present size of the log, have it cosigned by the witnesses if there are any, and publish it."""
+        sign_checkpoint(self.database, self.log_signer, self._cosigners)
+
+    def rotate_log_key(self, new: NoteKey) -> LogKey:
+        """Make ``new`` the log's key: sign with the old one once more, log the rotation, sign with the new one.
+
+        The new key's file is there before the log says that it counts. Raises ``KeyFileUnusable``, and
+        ``LogInconsistent`` for a key that cannot follow.
+        """
+        self.sign_log()
+        self.log_signer.hold(new)
+        remember_first_key(self.folder, self.log_signer.identity.first_key)
+        keep_key(self.folder / "keys", new)
+        with self.database.begin() as tx:
+            rotated = rotate_log_key(
+                tx,
+                self.log_signer.identity,
+                new.key,
+                sign_with=self.log_signer.sign_with,
+                now_ns=self.clock.now_ns(),
+            )
+        self.sign_log()
+        return rotated
+
+    def _open_witnesses(self, notify: Notify) -> Cosigners:
+        named = os.environ.get(WITNESSES_VARIABLE)
+        path = Path(named) if named else self.folder / WITNESSES_FILE
+        if not named and not path.exists():
+            return NoWitnesses()
+        witnesses, quorum = read_witnesses(path)
+        return WitnessedPublishing(self.database, witnesses, quorum, verify=verify, clock=self.clock, notify=notify)
 
     def _run_once(self) -> bool:
         # The runner needs the chain, whose replay takes a moment: not before the dispatcher starts.
@@ -181,7 +211,12 @@ def create_data(folder: Path, *, key_cache: Path, notify: Notify) -> Services:
                 f"{folder} is not empty and holds no ledger; name a new or empty directory", path=str(folder)
             )
         folder.mkdir(parents=True, exist_ok=True)
-        genesis = {"format": DATA_FORMAT, "genesis_timestamp_s": SystemClock().now_ns() // SECOND_NS}
+        first = first_key(Keyring(folder / "keys", SystemRandomness()), os.environ.get(LOG_KEY_VARIABLE))
+        genesis = {
+            "format": DATA_FORMAT,
+            "genesis_timestamp_s": SystemClock().now_ns() // SECOND_NS,
+            "log_vkey": first.key.vkey(),
+        }
         marker.write_bytes(canonical_bytes(genesis))
     return open_data(folder, key_cache=key_cache, notify=notify)
 
@@ -194,12 +229,25 @@ def open_data(folder: Path, *, key_cache: Path | None = None, notify: Notify = l
         if document["format"] != DATA_FORMAT:
             raise ValueError(f"its format is {document['format']!r}")
         timestamp_s = int(document["genesis_timestamp_s"])
+        # Directories made before keys could be rotated do not say it: there the first key is the only one.
+        first = parse_vkey(document["log_vkey"]) if "log_vkey" in document else None
     except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
         raise DataDirectoryInvalid(
             f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger demo --out DIR",
             path=str(folder),
         ) from error
-    return Services(folder, timestamp_s, key_cache=key_cache or default_key_cache(), notify=notify)
+    return Services(folder, timestamp_s, first, key_cache=key_cache or default_key_cache(), notify=notify)
+
+
+def remember_first_key(folder: Path, first: VerifierKey) -> None:
+    """Write the log's first key into a directory that does not name it yet: the key's file may go some day."""
+    marker = folder / DATA_FILE
+    document = parse_json(marker.read_bytes(), max_bytes=4096)
+    if "log_vkey" in document:
+        return
+    replacement = marker.with_suffix(".new")
+    replacement.write_bytes(canonical_bytes({**document, "log_vkey": first.vkey()}))
+    replacement.replace(marker)
 
 
 def default_key_cache() -> Path:

@@ -15,9 +15,11 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.edge import Edge
+from ledger.app.log_keys import LogIdentity
 from ledger.app.ports import Receipt
 from ledger.app.queries import ChainStatus, Health, Queries, SchemaState
-from ledger.attest.signing import NoteKey, SigningKey
+from ledger.app.tlog import PublicLog
+from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.domain import naming
 from ledger.domain.events import NewEvent
 from ledger.domain.instant import SECOND_NS
@@ -186,7 +188,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 def app_over(ledger: Ledger) -> Edge:
     queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
     health = Health(ledger.database, schema_state=lambda: ledger.schema, chain_status=lambda: ledger.chain)
-    return create_app(queries, health=health)
+    public_log = PublicLog(ledger.database, LogIdentity(LOG_KEY.key, verify))
+    return create_app(queries, health=health, public_log=public_log)
 
 
 @pytest.fixture

@@ -207,6 +207,8 @@ def test_problem_data_has_no_number_beyond_2_to_the_53() -> None:
 
 def test_other_names_can_be_served(ledger: Any, app: Any) -> None:
     queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
-    with TestClient(create_app(queries, health=None, hosts=["sla.example"]), base_url="http://sla.example") as client:
+    with TestClient(
+        create_app(queries, health=None, public_log=None, hosts=["sla.example"]), base_url="http://sla.example"
+    ) as client:
         assert client.get("/health/live").status_code == 200
         assert client.get("/health/live", headers={"host": "127.0.0.1"}).status_code == 421

@@ -1,0 +1,124 @@
+"""``sla-ledger keys``: the log's signing keys. Private halves go into files and never onto a screen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ledger.attest.signing import SEED_BYTES, NoteKey, SigningKey, load_note_key, save_note_key
+from ledger.cli.output import note, print_json, print_table
+from ledger.errors import KeyFileUnusable, VerifierKeyInvalid
+
+if TYPE_CHECKING:
+    from ledger.wiring import Services
+
+_DATA = click.option(
+    "--data", "data_dir", type=click.Path(path_type=Path), required=True, help="Data directory, as `demo` writes it."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def keys() -> None:
+    """Create, list and rotate the log's Ed25519 keys."""
+
+
+@keys.command()
+@click.option("--name", required=True, help="Key name: the log's origin, such as example.com/log.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="New file for the private key (mode 0600).")
+def create(name: str, out: Path) -> None:
+    """Make a key, write it to a new file, print its public half (vkey)."""
+    key = NoteKey(name, SigningKey(os.urandom(SEED_BYTES)))
+    save_note_key(out, key)
+    click.echo(key.key.vkey())
+
+
+@keys.command()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--data", "data_dir", type=click.Path(path_type=Path), help="Data directory: its present log key.")
+def show(file: Path | None, data_dir: Path | None) -> None:
+    """Print the public half (vkey) of the key in FILE, or of a data directory's present log key."""
+    if (file is None) == (data_dir is None):
+        raise click.UsageError("name either a key file or --data DIR")
+    if file is not None:
+        click.echo(_load_named(file).key.vkey())
+    elif data_dir is not None:
+        click.echo(_described(data_dir)[-1]["vkey"])
+
+
+@keys.command("list")
+@_DATA
+@_JSON
+def list_keys(data_dir: Path, as_json: bool) -> None:
+    """The log's keys, oldest first, the sizes each signs, and whether its private half is at hand."""
+    found = _described(data_dir)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        [
+            str(each["from_size"]),
+            "-" if each["until_size"] is None else str(each["until_size"]),
+            "yes" if each["held"] else "no",
+            str(each["vkey"]),
+        ]
+        for each in found
+    ]
+    print_table(["from size", "below", "held", "vkey"], rows)
+
+
+@keys.command()
+@_DATA
+@click.option("--key", "file", type=click.Path(path_type=Path), help="File of the new key; made anew without it.")
+@_JSON
+def rotate(data_dir: Path, file: Path | None, as_json: bool) -> None:
+    """Give the log a new key. The old one endorses it, the log records it, and old checkpoints stay valid."""
+    services = _open(data_dir)
+    try:
+        origin = services.log_signer.origin
+        new = load_note_key(file, origin) if file else NoteKey(origin, SigningKey(os.urandom(SEED_BYTES)))
+        rotated = services.rotate_log_key(new)
+    finally:
+        services.close()
+    if as_json:
+        print_json({"origin": origin, "vkey": rotated.key.vkey(), "from_size": rotated.from_size})
+        return
+    click.echo(rotated.key.vkey())
+    note(f"{origin}: this key signs every checkpoint from size {rotated.from_size} on")
+    note("tell those who pin the log's key, and add the old one to their trust files under log_keys")
+
+
+def _described(data_dir: Path) -> list[dict[str, object]]:
+    from ledger.app.log_keys import log_keys
+
+    services = _open(data_dir)
+    try:
+        with services.database.read() as tx:
+            found = log_keys(tx, services.log_signer.identity)
+        return [
+            {
+                "vkey": each.key.vkey(),
+                "from_size": each.from_size,
+                "until_size": each.until_size,
+                "held": services.log_signer.holds(each.key),
+            }
+            for each in found
+        ]
+    finally:
+        services.close()
+
+
+def _open(data_dir: Path) -> Services:
+    from ledger.wiring import open_data  # takes seconds, which `create` need not wait for
+
+    return open_data(data_dir, notify=note)
+
+
+def _load_named(file: Path) -> NoteKey:
+    try:
+        return load_note_key(file, "")
+    except VerifierKeyInvalid as error:
+        raise KeyFileUnusable(f"{file} holds a key without a name; name a note key file.", path=str(file)) from error

@@ -1,0 +1,37 @@
+"""``sla-ledger proof``: that an entry is in the log, as one file that is checked offline (C2SP tlog-proof)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ledger.cli.output import note
+from ledger.errors import BadInput
+
+
+@click.command()
+@click.argument("entry", metavar="SEQ|STATEMENT_ID")
+@click.option(
+    "--data", "data_dir", type=click.Path(path_type=Path), required=True, help="Data directory, as `demo` writes it."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="File to write, usually *.tlog-proof; stdout without it.")
+def proof(entry: str, data_dir: Path, out: Path | None) -> None:
+    """Export the inclusion proof of a log entry, by its position or by the statement it issued."""
+    from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
+
+    services = open_data(data_dir, notify=note)
+    try:
+        log = services.public_log
+        # A statement id has dots; a position has digits alone.
+        made = log.proof(int(entry)) if entry.isascii() and entry.isdigit() else log.statement_proof(entry)
+    finally:
+        services.close()
+    if out is None:
+        click.echo(made, nl=False)
+        return
+    try:
+        out.write_bytes(made)
+    except OSError as error:
+        raise BadInput(f"{out} cannot be written: {error.strerror}", file=str(out)) from error
+    note(f"wrote {out}")
