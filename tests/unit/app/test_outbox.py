@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger.app.checkpoints import sign_checkpoint
+from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
+from ledger.app.log_keys import LogIdentity
 from ledger.app.outbox import LEASE_NS, MAX_ATTEMPTS, OutboxRunner, Stage
+from ledger.attest.signing import verify
 from ledger.errors import Refused, StageFailed, Unavailable
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.checkpoint import sign_checkpoint as sign_note
+from ledger.merkle.note import VerifierKey
 from tests.conformance.samples import LOG_KEY, windows
 from tests.unit.app.conftest import Desk
 
@@ -134,19 +137,22 @@ def test_a_crash_leaves_the_work_to_whoever_comes_after_the_lease(desk: Desk) ->
 
 
 class NoteSigner:
-    def sign(self, size: int, root: bytes) -> str:
+    identity = LogIdentity(LOG_KEY.key, verify)
+
+    def sign(self, size: int, root: bytes, key: VerifierKey) -> str:
+        assert key == LOG_KEY.key
         return sign_note(Checkpoint(LOG_KEY.key.name, size, root), [LOG_KEY]).decode()
 
 
 def test_a_size_is_signed_once_and_an_empty_log_not_at_all(desk: Desk) -> None:
-    assert sign_checkpoint(desk.database, NoteSigner()) == 0
+    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses()) == 0
     with desk.database.begin() as tx:
         assert tx.log.checkpoint() is None
         tx.events.append("s", windows(3), expected_version=0)
-    assert sign_checkpoint(desk.database, NoteSigner()) == 3
+    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses()) == 3
     with desk.database.read() as tx:
         first = tx.log.checkpoint(3)
-    assert sign_checkpoint(desk.database, NoteSigner()) == 3
+    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses()) == 3
     with desk.database.read() as tx:
         assert tx.log.checkpoint() == first
         assert tx.log.checkpoint_size() == 3
