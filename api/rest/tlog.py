@@ -63,9 +63,10 @@ def describe_log(public_log: Log) -> LogDescription:
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
-def tlog_checkpoint(public_log: Log, log_id: LogId) -> Response[bytes]:
+def tlog_checkpoint(request: Request[Any, Any, Any], public_log: Log, log_id: LogId) -> Response[bytes]:
     """The newest signed note, with the cosignatures of witnesses. It changes; everything else below here does not."""
     _require_log(public_log, log_id)
+    _require_sent(request, f"/log/{log_id}/checkpoint")
     return Response(public_log.checkpoint(), media_type=MediaType.TEXT)
 
 
@@ -83,8 +84,9 @@ def tlog_tile(request: Request[Any, Any, Any], public_log: Log, log_id: LogId, t
     Only the one spelling of a path is served. What a path gives once it gives for ever.
     """
     _require_log(public_log, log_id)
-    found = public_log.resource("tile/" + _exact(request, f"/log/{log_id}/tile/", tile_path))
-    return Response(found, media_type=_OCTETS, headers={"cache-control": IMMUTABLE})
+    path = f"tile/{tile_path.removeprefix('/')}"
+    _require_sent(request, f"/log/{log_id}/{path}")
+    return Response(public_log.resource(path), media_type=_OCTETS, headers={"cache-control": IMMUTABLE})
 
 
 @reads(
@@ -104,10 +106,9 @@ def _require_log(public_log: PublicLog, log_id: str) -> None:
         raise NotFound(f"the log served here is {public_log.log_id}; see /v1/log", log_id=public_log.log_id)
 
 
-def _exact(request: Request[Any, Any, Any], prefix: str, tile_path: str) -> str:
-    """The tile's path as it was sent: escapes, doubled and trailing slashes are other spellings, and not served."""
+def _require_sent(request: Request[Any, Any, Any], path: str) -> None:
+    """The path as it was sent: escapes, doubled and trailing slashes are other spellings, which caches keep apart."""
     raw = request.scope.get("raw_path") or request.scope["path"].encode()
     sent = raw.partition(b"?")[0].decode("latin-1")
-    if sent != prefix + tile_path.removeprefix("/"):
-        raise NotFound("a tile has one spelling: no escapes, no doubled or trailing slash", path=sent[:80])
-    return sent.removeprefix(prefix)
+    if sent != path:
+        raise NotFound("a file of the log has one spelling: no escapes, no doubled or trailing slash", path=sent[:80])
