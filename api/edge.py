@@ -26,7 +26,8 @@ from ledger.errors import SlaLedgerError
 ALLOWED_METHODS: Final = "GET, HEAD"
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 NO_STORE: Final = "no-store"
-# Never "immutable": on a loopback port the next data directory serves other bytes under the same address.
+# Not "immutable": on a loopback port the next data directory serves other bytes under the same address. Files of the
+# log are the exception (api.rest.tlog): their address names the log.
 REVALIDATE: Final = "no-cache"
 
 SECURITY_HEADERS: Final = (

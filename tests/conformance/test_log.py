@@ -124,3 +124,18 @@ def test_checkpoints_only_go_forward(database: AnyDatabase) -> None:
     with_another_signature = note + note.splitlines(keepends=True)[-1].replace("test", "copy")
     with pytest.raises(Refused, match="has a checkpoint already"), database.begin() as tx:
         tx.log.save_checkpoint(4, root, with_another_signature)
+
+
+def test_tiles_in_every_width_that_the_log_has_reached(database: AnyDatabase) -> None:
+    leaves = fill(database, [255, 1, 44])
+    with database.read() as tx:
+        for index, width in ((0, 1), (0, 200), (0, 256), (1, 1), (1, 44)):
+            first = 256 * index
+            assert tx.log.tile(0, index, width) == b"".join(leaves[first : first + width])
+        assert tx.log.tile(1, 0, 1) == naive_root(leaves[:256])
+        for level, index, width in ((0, 1, 45), (0, 1, 256), (0, 2, 1), (1, 0, 2), (2, 0, 1)):
+            with pytest.raises(NotFound):
+                tx.log.tile(level, index, width)
+        for level, index, width in ((64, 0, 1), (-1, 0, 1), (0, -1, 1), (0, 0, 0), (0, 0, 257)):
+            with pytest.raises(OutsideTree):
+                tx.log.tile(level, index, width)

@@ -282,6 +282,7 @@ def name_witnesses(data: Path, quorum: int, *lines: dict[str, Any]) -> None:
     (data / "witnesses.json").write_text(json.dumps(document))
 
 
+@pytest.mark.slow
 def test_a_log_and_its_witness_as_processes(data: Path, tmp_path: Path) -> None:
     with opened(data) as services:
         origin, vkey = services.log_signer.origin, services.log_signer.identity.first_key.vkey()
