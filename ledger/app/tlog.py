@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ledger.app.log_keys import LogIdentity, log_keys
 from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
-from ledger.errors import NotFound, TilePathInvalid
+from ledger.errors import LogInconsistent, NotFound, TilePathInvalid
 from ledger.merkle.entry_bundle import encode_bundle
+from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.tile import BundleId, TileId, is_covered, parse_log_path
 from ledger.merkle.tlog_proof import TlogProof
@@ -89,5 +90,10 @@ def _proof(tx: Transaction, seq: int) -> bytes:
 
 
 def _entries(tx: Transaction, bundle: BundleId) -> bytes:
-    events = tx.events.since(bundle.first, limit=bundle.width)
-    return encode_bundle(event.entry for event in events)
+    """The bundle, whose every entry is the leaf that the tree has there: a false one would be cached for a year."""
+    entries = [event.entry for event in tx.events.since(bundle.first, limit=bundle.width)]
+    if b"".join(leaf_hash(entry) for entry in entries) != tx.log.tile(0, bundle.index, bundle.width):
+        raise LogInconsistent(
+            f"the events from {bundle.first} on are not those that the tree holds; run fsck", seq=bundle.first
+        )
+    return encode_bundle(entries)

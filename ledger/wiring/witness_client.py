@@ -44,7 +44,7 @@ class HttpWitness:
             connection.request("POST", path, body, {"Content-Type": "text/plain; charset=utf-8"})
             answer = connection.getresponse()
             return WitnessAnswer(answer.status, answer.read(MAX_ANSWER_BYTES))
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise WitnessesUnavailable(f"it did not answer: {str(error) or type(error).__name__}") from error
         finally:
             connection.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
@@ -104,3 +106,20 @@ def test_nothing_is_public_before_the_first_checkpoint(log: Log) -> None:
     for ask in (public.checkpoint, lambda: public.resource("tile/0/000.p/1"), lambda: public.proof(0)):
         with pytest.raises(NotFound):
             ask()
+
+
+def test_entries_that_the_tree_does_not_hold_are_not_served(log: Log) -> None:
+    publish(log)
+    public = PublicLog(log.database, log.identity)
+    whole = public.resource("tile/entries/000.p/5")
+    events = log.database._state.log
+    honest = list(events)
+    for damaged in (
+        [*honest[:3], replace(honest[3], payload={**honest[3].payload, "index": 99}), honest[4]],
+        [honest[1], honest[0], *honest[2:]],
+    ):
+        events[:] = damaged
+        with pytest.raises(LogInconsistent, match="run fsck"):
+            public.resource("tile/entries/000.p/5")
+    events[:] = honest
+    assert public.resource("tile/entries/000.p/5") == whole
