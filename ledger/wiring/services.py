@@ -50,7 +50,7 @@ Notify = Callable[[str], None]
 
 
 class Dispatcher:
-    """Works the outbox in a thread of this process and signs the log after it."""
+    """Works the outbox in a thread of this process and signs the log whenever nothing is left to do."""
 
     def __init__(self, run_once: Callable[[], bool], after_work: Callable[[], None], notify: Notify) -> None:
         self._run_once = run_once
@@ -69,22 +69,20 @@ class Dispatcher:
             self._thread.join()
 
     def _loop(self) -> None:
-        sign_at_s: float | None = 0.0
+        sign_at_s = 0.0
         while not self._stopping.is_set():
-            worked = False
             try:
-                worked = self._run_once()
-                if worked and sign_at_s is None:
-                    sign_at_s = 0.0
-                if sign_at_s is not None and time.monotonic() >= sign_at_s:
+                if self._run_once():
+                    continue
+                # Also when idle: what was appended may get its place in the log after the work is done.
+                if time.monotonic() >= sign_at_s:
                     # Set first: a checkpoint that witnesses did not cosign is tried again, but not at every look.
                     sign_at_s = time.monotonic() + RETRY_SIGNING_S
                     self._after_work()
-                    sign_at_s = None
+                    sign_at_s = 0.0
             except SlaLedgerError as error:
                 self._notify(f"the dispatcher goes on after an error: {error.message}")
-            if not worked:
-                self._stopping.wait(POLL_S)
+            self._stopping.wait(POLL_S)
 
 
 class Services:
