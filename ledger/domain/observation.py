@@ -137,7 +137,7 @@ class IdentityBook:
                     yield id_digest, body
 
     def _digest(self, request_id: str) -> bytes:
-        return hashlib.blake2b(request_id.encode(), digest_size=DIGEST_BYTES, key=self._scope).digest()
+        return _id_digest(self._scope, request_id)
 
     def _against_known(self, row: RequestRow, slot: int) -> Verdict:
         known = self._known.get(self._digest(row.request_id)) if self._known is not None else None
@@ -155,7 +155,10 @@ def identity_scope(tenant: str, source: str) -> bytes:
 
 def request_id_digest(tenant: str, source: str, request_id: str) -> bytes:
     """The 16 bytes that stand for a request id in a store."""
-    scope = identity_scope(tenant, source)
+    return _id_digest(identity_scope(tenant, source), request_id)
+
+
+def _id_digest(scope: bytes, request_id: str) -> bytes:
     return hashlib.blake2b(request_id.encode(), digest_size=DIGEST_BYTES, key=scope).digest()
 
 
