@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,8 @@ def record_observations(
     """Keep a raw batch by its digest and append what its rows came to.
 
     ``declared_complete`` is the span for which the collector declares its log complete; it is what makes a window
-    without rows idle instead of missing. The same batch with the same declaration is recorded once for an agreement.
+    without rows idle instead of missing. A row of the batch outside that span is rejected, because the collector does
+    not stand by it. The same batch with the same declaration is recorded once for an agreement.
     Raises ``VersionConflict`` where another batch of the source was recorded meanwhile.
     """
     agreement = registered.agreement
@@ -54,7 +56,7 @@ def record_observations(
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
             receipt = Receipt(event.id, event.stream, event.version, event.seq)
             return RecordedBatch(digest, _counts_of(event.payload), receipt)
-    counts, span = _classify(tx, registered, data, read_rows)
+    counts, span = _classify(tx, registered, read_rows(data), declared_complete)
     payload = {
         "sla_id": registered.sla_id,
         "source": agreement.source,
@@ -79,37 +81,49 @@ def record_observations(
 
 
 def _classify(
-    tx: Transaction, registered: RegisteredAgreement, data: bytes, read_rows: ReadRows
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    rows: Iterable[RequestRow | RowRejection],
+    declared_complete: Interval | None,
 ) -> tuple[VerdictCounts, Interval | None]:
-    """Verdicts of the rows against everything this source reported before, and the span of the accepted ones."""
+    """Verdicts of the rows against everything this source reported before, and the span of the accepted ones.
+
+    The rule is the ``Evaluator``'s, for every period of the agreement at once.
+    """
     agreement, counts = registered.agreement, VerdictCounts()
     scope = (registered.sla_id, agreement.source)
-    usable: list[RequestRow] = []
+    usable: defaultdict[str, list[RequestRow]] = defaultdict(list)
     period: Period | None = None
-    for row in read_rows(data):
+    name = ""
+    for row in rows:
         if isinstance(row, RowRejection):
             counts.reject(row.reason)
-        elif row.service != agreement.service:
+            continue
+        if row.service != agreement.service:
             counts.reject(Reason.OTHER_SERVICE)
+            continue
+        # A log is mostly in order: the last row's period is nearly always the next one's.
+        if period is None or row.started_at_ns not in period.interval:
+            period = period_at(agreement, row.started_at_ns)
+            name = str(period)
+        if period is None:
+            counts.reject(Reason.OUTSIDE_PERIOD)
+        elif declared_complete is not None and row.started_at_ns not in declared_complete:
+            counts.reject(Reason.OUTSIDE_SPAN)
         else:
-            # A log is mostly in order: the last row's period is nearly always the next one's.
-            if period is None or row.started_at_ns not in period.interval:
-                period = period_at(agreement, row.started_at_ns)
-            if period is None:
-                counts.reject(Reason.OUTSIDE_PERIOD)
-            else:
-                usable.append(row)
-    known = tx.identities.known(*scope, [id_digest(*scope, row.request_id) for row in usable])
-    book = IdentityBook(*scope, known)
+            usable[name].append(row)
     starts_ns: list[int] = []
-    for row in usable:
-        verdict, _ = book.classify(row)
-        counts.accepted += verdict is Verdict.ACCEPTED
-        counts.duplicates += verdict is Verdict.DUPLICATE
-        counts.conflicts += verdict is Verdict.CONFLICT
-        if verdict is Verdict.ACCEPTED:
-            starts_ns.append(row.started_at_ns)
-    tx.identities.add(*scope, list(book.new_pairs()))
+    for name, of_period in usable.items():
+        known = tx.identities.known(*scope, [id_digest(*scope, name, row.request_id) for row in of_period])
+        book = IdentityBook(*scope, name, known)
+        for row in of_period:
+            verdict, _ = book.classify(row)
+            counts.accepted += verdict is Verdict.ACCEPTED
+            counts.duplicates += verdict is Verdict.DUPLICATE
+            counts.conflicts += verdict is Verdict.CONFLICT
+            if verdict is Verdict.ACCEPTED:
+                starts_ns.append(row.started_at_ns)
+        tx.identities.add(*scope, list(book.new_pairs()))
     return counts, Interval(min(starts_ns), max(starts_ns) + 1) if starts_ns else None
 
 

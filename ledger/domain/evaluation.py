@@ -19,7 +19,8 @@ from ledger.domain.observation import IdentityBook, Reason, RequestRow, RowRejec
 from ledger.domain.window import Cell, Window, WindowState, period_at
 
 # An outcome says for each objective whether a request is valid (upper bits) and good (lower bits). Of a request
-# that a clause takes out no bit is valid, and the lower bits are the clause's number from 1.
+# that a clause takes out no bit is valid, and the lower bits are the clause's number from 1; without availability
+# among the objectives a failed request is valid to none, and its outcome is 0.
 _VALID_SHIFT = 16
 _KEY_SHIFT = 32
 
@@ -66,9 +67,10 @@ class Evaluator:
     """Takes the rows of one service in one period, in any order, and gives verdicts and windows.
 
     Without ``spans`` the rows are the complete log of the period: every window is observed, and one without
-    rows is idle. With spans a window is observed only where their union holds it whole; a row outside the
-    spans is rejected, and a row in a span but in a window that is not observed is accepted and counts nowhere.
-    Rows are rejected when they name another service or lie outside the period.
+    rows is idle. With spans a window is observed only where their union holds it whole, and a row in a span but in
+    a window that is not observed is accepted and counts nowhere. A row is rejected when it names another service,
+    lies outside the period, or lies outside the spans that were declared for its batch (``add_all``; else all of
+    them). What is rejected takes no part in telling duplicates and conflicts.
 
     Without ``period`` the period of the first row of the service is taken; ``other_periods`` then tells how
     many rows lie elsewhere (key None: in no period of the agreement), and the result may only be used when it
@@ -84,9 +86,9 @@ class Evaluator:
         self.other_services: dict[str, int] = {}
         self._agreement = agreement
         self._service = agreement.service
-        self._spans = union(spans)
+        self._spans = self._within = union(spans)
         self._rule = OutcomeRule(agreement)
-        self._book = IdentityBook(tenant, agreement.source)
+        self._book = IdentityBook(tenant, agreement.source, str(period or ""))
         self._fixed = period is not None
         self._last_found: Period | None = None
         self._start_ns = self._end_ns = 0
@@ -109,7 +111,7 @@ class Evaluator:
             refused = self._outside_period(row)
             if refused is not None:
                 return refused
-        if self._spans and not any(start_ns in span for span in self._spans):
+        if self._within and not any(start_ns in span for span in self._within):
             return self._reject(row, Reason.OUTSIDE_SPAN, "started_at", "lies outside the spans declared complete")
         verdict, slot = self._book.classify(row)
         if verdict is Verdict.ACCEPTED:
@@ -126,9 +128,15 @@ class Evaluator:
             self.counts.conflicts += 1
         return verdict
 
-    def add_all(self, rows: Iterable[RequestRow | RowRejection]) -> None:
+    def add_all(self, rows: Iterable[RequestRow | RowRejection], *, within: Sequence[Interval] | None = None) -> None:
+        """Count the rows of one batch. ``within`` are the spans declared for this batch; empty: none, nothing is outside.
+
+        Without it every span counts as declared for it.
+        """
+        self._within = self._spans if within is None else union(within)
         for row in rows:
             self.add(row)
+        self._within = self._spans
 
     def windows(self) -> tuple[Window, ...]:
         """The judged windows of the period; raises ``ImplausibleCounts`` if a cell overflows 28 bits."""
@@ -152,7 +160,7 @@ class Evaluator:
         found = dict.fromkeys((clause.id for clause in clauses), 0)
         for key, count in self._tally.items():
             outcome = key & (1 << _KEY_SHIFT) - 1
-            if outcome >> _VALID_SHIFT == 0 and index in (None, key >> _KEY_SHIFT):
+            if 0 < outcome < 1 << _VALID_SHIFT and index in (None, key >> _KEY_SHIFT):
                 found[clauses[outcome - 1].id] += count
         return found
 

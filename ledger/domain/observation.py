@@ -1,8 +1,11 @@
 """Facts: rows of a request log, their verdicts, and the rule that tells one request from another.
 
-A request is identified by (tenant, source, request id). Its body is everything its row says; rows whose
-canonical bodies are equal say the same, whatever the order of keys or white space. Over all batches of a
-source, in any order and split:
+A request is identified by (tenant, source, settlement period, request id). Its body is everything its row says;
+rows whose canonical bodies are equal say the same, whatever the order of keys or white space. The period belongs to
+the identity because a period is judged by its own rows: were an id one request across periods, a failure could be
+moved out of the period by sending its id again with an earlier start, and judging one period would need the ids of
+all. Rows that were rejected (another service, outside the periods or the span declared for their batch) identify
+nothing. Over all batches of a source, in any order and split:
 
 * the first body seen under an id is ``accepted``;
 * a body seen before under that id is a ``duplicate``;
@@ -85,21 +88,21 @@ class KnownBodies(Protocol):
 
     A store keeps, per agreement and source, the set of pairs (16-byte id digest, 16-byte body digest) from
     ``IdentityBook.new_pairs``: all bodies of an id and not only its first, because a replayed conflict is a
-    duplicate.
+    duplicate. The period is part of the digest.
     """
 
     def get(self, id_digest: bytes, /) -> Collection[bytes] | None: ...
 
 
 class IdentityBook:
-    """Tells new rows, duplicates and conflicts apart, in about 170 bytes of memory per request.
+    """Tells new rows, duplicates and conflicts of one period apart, in about 170 bytes of memory per request.
 
     Short ids are kept as they are, because digesting each would take longer than all else here; only ids of
     more than 64 characters and those that go to a store are digested.
     """
 
-    def __init__(self, tenant: str, source: str, known: KnownBodies | None = None) -> None:
-        self._scope = identity_scope(tenant, source)
+    def __init__(self, tenant: str, source: str, period: str, known: KnownBodies | None = None) -> None:
+        self._scope = identity_scope(tenant, source, period)
         self._known = known
         self._slots: dict[str | bytes, int] = {}
         self._bodies = bytearray()
@@ -147,15 +150,18 @@ class IdentityBook:
         return Verdict.DUPLICATE if row.body_digest in known else Verdict.CONFLICT
 
 
-def identity_scope(tenant: str, source: str) -> bytes:
-    """The hash key under which a source's request ids are digested (ids of two sources never meet)."""
-    parts = (tenant.encode(), source.encode())
+def identity_scope(tenant: str, source: str, period: str) -> bytes:
+    """The hash key under which request ids are digested: ids of two sources, or of two periods, never meet.
+
+    ``period`` is the period's name, such as ``2023-12-19/P1D``.
+    """
+    parts = (tenant.encode(), source.encode(), period.encode())
     return hashlib.blake2b(b"".join(len(part).to_bytes(4, "big") + part for part in parts), digest_size=32).digest()
 
 
-def request_id_digest(tenant: str, source: str, request_id: str) -> bytes:
+def request_id_digest(tenant: str, source: str, period: str, request_id: str) -> bytes:
     """The 16 bytes that stand for a request id in a store."""
-    return _id_digest(identity_scope(tenant, source), request_id)
+    return _id_digest(identity_scope(tenant, source, period), request_id)
 
 
 def _id_digest(scope: bytes, request_id: str) -> bytes:

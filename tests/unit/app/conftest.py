@@ -102,9 +102,9 @@ def signed_agreement(name: str = "agreement.yaml", **changes: Any) -> dict[str, 
     return {**document, "signatures": {party: SigningKey(seed).sign(message).hex() for party, seed in keys.items()}}
 
 
-def make_desk(name: str = "agreement.yaml") -> Desk:
+def make_desk(name: str = "agreement.yaml", **changes: Any) -> Desk:
     clock, randomness = StepClock(), SeededRandomness(7)
-    agreement = Agreement.from_document(signed_agreement(name))
+    agreement = Agreement.from_document(signed_agreement(name, **changes))
     return Desk(
         database=MemoryDatabase(clock, randomness),
         attestor=CircuitAttestor(load_circuits(resource_dir("circuits")), {}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -112,6 +113,25 @@ def test_people_get_a_table(run: Run) -> None:
 def test_a_clause_of_exclusion_changes_the_ratio(run: Run) -> None:
     ran = settle(run, EXAMPLES / "requests.ndjson", "--json", agreement=EXAMPLES / "agreement-excluding-429.yaml")
     assert ran.json["objectives"][0]["valid"] == 743
+
+
+@pytest.mark.parametrize("clauses", ["[]", "[{id: limit, error_codes: [429], reason: over the rate}]"])
+def test_an_agreement_without_availability_settles(
+    run: Run, log: Callable[..., Path], tmp_path: Path, clauses: str
+) -> None:
+    text = AGREEMENT.read_text().replace("exclusions: []", f"exclusions: {clauses}", 1)
+    text = re.sub(r"  - id: availability.*?(?=  - id: ttft)", "", text, flags=re.DOTALL)
+    text = re.sub(r"\n +availability:.*?(?=\n +ttft:)", "", text, flags=re.DOTALL)
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    requests = log(row(1), row(2, error_code=500), row(3, error_code=429))
+    ran = settle(run, requests, "--json", agreement=path)
+    assert (ran.code, [(o["id"], o["good"], o["valid"]) for o in ran.json["objectives"]]) == (
+        0,
+        [("ttft", 1, 1), ("response", 1, 1)],
+    )
+    excluded = 0 if clauses == "[]" else 1
+    assert f"{excluded} excluded by a clause" in settle(run, requests, agreement=path).out
 
 
 def test_an_agreement_with_an_impact_rule_settles_unproved(run: Run) -> None:

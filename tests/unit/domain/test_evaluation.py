@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
@@ -23,6 +24,21 @@ def totals(evaluator: Evaluator) -> list[tuple[int, int]]:
         (sum(w.cells[i].good for w in windows), sum(w.cells[i].valid for w in windows))
         for i in range(len(windows[0].cells))
     ]
+
+
+CLAUSES = [
+    {"id": "rate-limit", "error_codes": [429], "reason": "over the agreed rate"},
+    {"id": "client", "error_codes": [-100], "reason": "the client hung up"},
+]
+
+
+def latency_only(clauses: list[Any]) -> Agreement:
+    def change(plain: dict[str, Any]) -> None:
+        del plain["objectives"][0]
+        plain["compensation"]["rules"][0]["tiers"].pop("availability")
+        plain["exclusions"] = clauses
+
+    return agreement(change)
 
 
 def evaluated(*rows: RequestRow, name: str = "agreement.yaml") -> list[tuple[int, int]]:
@@ -55,6 +71,36 @@ def test_excluded_requests_are_kept_by_clause_and_window() -> None:
     assert evaluator.excluded_requests() == {"rate-limit": 2}
     assert evaluator.excluded_requests(1) == {"rate-limit": 1}
     assert evaluator.excluded_requests(2) == {"rate-limit": 0}
+
+
+@pytest.mark.parametrize("clauses", [[], CLAUSES])
+def test_without_availability_a_failed_request_counts_nowhere_and_is_no_clause_s(clauses: list[Any]) -> None:
+    evaluator = Evaluator(latency_only(clauses), PERIOD)
+    evaluator.add_all([row("a"), row("b", code=500), row("c", code=503, at_s=3600), row("d"), row("d", at_s=9)])
+    assert totals(evaluator) == [(1, 1), (1, 1)]
+    for index in (None, 0, 1):
+        assert not any(evaluator.excluded_requests(index).values())
+
+
+def test_without_availability_each_clause_still_tells_what_it_took_out() -> None:
+    evaluator = Evaluator(latency_only(CLAUSES), PERIOD)
+    evaluator.add_all([row("a", code=500), row("b", code=429), row("c", code=429), row("d", code=-100, at_s=3600)])
+    assert evaluator.excluded_requests() == {"rate-limit": 2, "client": 1}
+    assert evaluator.excluded_requests(1) == {"rate-limit": 0, "client": 1}
+
+
+@pytest.mark.parametrize("indicator", ["availability", "first_token_latency"])
+def test_sixteen_objectives_fit_an_outcome(indicator: str) -> None:
+    def change(plain: dict[str, Any]) -> None:
+        kept = plain["objectives"][0 if indicator == "availability" else 1]
+        plain["objectives"] = [{**kept, "id": f"o{number}"} for number in range(16)]
+        plain["compensation"]["rules"][0]["tiers"] = {"o15": [{"below": "90", "credit_percent": "10"}]}
+        plain["exclusions"] = CLAUSES
+
+    evaluator = Evaluator(agreement(change), PERIOD)
+    evaluator.add_all([row("a"), row("b", first_token_ms=900), row("c", code=500), row("d", code=-100)])
+    assert totals(evaluator) == [(2, 3) if indicator == "availability" else (1, 2)] * 16
+    assert evaluator.excluded_requests() == {"rate-limit": 0, "client": 1}
 
 
 @pytest.mark.parametrize(("at_s", "hour"), [(0, 0), (3599.999, 0), (3600, 1), (86_399.999, 23)])

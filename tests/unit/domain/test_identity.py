@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.evaluation import Evaluator
-from ledger.domain.observation import IdentityBook, RequestRow, Verdict, request_id_digest
+from ledger.domain.interval import Interval
+from ledger.domain.observation import IdentityBook, Reason, RequestRow, Verdict, request_id_digest
 from ledger.domain.window import Window, period_named
-from tests.unit.domain.samples import agreement, row
+from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row
 
 EXCLUDING = agreement(name="agreement-excluding-429.yaml")
 PERIOD = period_named(EXCLUDING, "2023-06-14/P1D")
@@ -54,7 +55,7 @@ def test_cutting_a_log_into_batches_changes_no_count(rows: list[RequestRow], cut
     store: dict[bytes, set[bytes]] = {}
     counts = dict.fromkeys(Verdict, 0)
     for start, end in itertools.pairwise(edges):
-        book = IdentityBook("tenant", "gateway-log", store)
+        book = IdentityBook("tenant", "gateway-log", str(PERIOD), store)
         for item in usable[start:end]:
             counts[book.classify(item)[0]] += 1
         for id_digest, body in list(book.new_pairs()):
@@ -64,7 +65,7 @@ def test_cutting_a_log_into_batches_changes_no_count(rows: list[RequestRow], cut
     assert counts[Verdict.ACCEPTED] == len(ids)
     assert counts[Verdict.CONFLICT] == len(bodies) - len(ids)
     assert counts[Verdict.DUPLICATE] == len(usable) - len(bodies)
-    assert store.keys() == {request_id_digest("tenant", "gateway-log", request_id) for request_id in ids}
+    assert store.keys() == {request_id_digest("tenant", "gateway-log", str(PERIOD), request_id) for request_id in ids}
 
 
 @given(ROWS)
@@ -108,6 +109,22 @@ def test_rows_that_were_rejected_make_no_conflict() -> None:
     assert counted(outside, foreign, inside) == {0: ((1, 0), (1, 0), (1, 0))}
 
 
-def test_ids_of_two_sources_or_tenants_never_meet() -> None:
-    assert request_id_digest("a", "bc", "id") != request_id_digest("ab", "c", "id")
-    assert request_id_digest("t", "s", "id") != request_id_digest("t", "s2", "id")
+def test_an_id_sent_again_from_before_the_period_does_not_take_a_failure_out_of_it() -> None:
+    failure, earlier = row(code=500), row(at_s=-1)
+    assert counted(failure, earlier) == counted(earlier, failure) == {0: ((0, 1), (0, 0), (0, 0))}
+
+
+def test_rows_outside_the_span_of_their_own_batch_are_rejected_though_another_batch_declares_it() -> None:
+    morning, evening = (Interval(DAY_NS + hour * HOUR_NS, DAY_NS + (hour + 12) * HOUR_NS) for hour in (0, 12))
+    evaluator = Evaluator(EXCLUDING, PERIOD, spans=[morning, evening])
+    evaluator.add_all([row("a"), row("b", at_s=13 * 3600)], within=[morning])
+    evaluator.add_all([row("c"), row("b", at_s=14 * 3600)], within=[evening])
+    evaluator.add_all([row("d"), row("e", at_s=14 * 3600)], within=[])
+    evaluator.add(row("f"))
+    counts = evaluator.counts
+    assert (counts.accepted, counts.conflicts, counts.rejected) == (5, 0, {Reason.OUTSIDE_SPAN: 2})
+
+
+def test_ids_of_two_tenants_sources_or_periods_never_meet() -> None:
+    scopes = [("a", "bc", "p"), ("ab", "c", "p"), ("a", "b", "cp"), ("a", "bc", "q"), ("a", "bd", "p")]
+    assert len({request_id_digest(*scope, "id") for scope in scopes}) == len(scopes)

@@ -1,0 +1,134 @@
+"""The verdicts that a batch's event records are those by which its rows are judged."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.app.observations import record_observations
+from ledger.app.statements import issue_statement
+from ledger.app.windows import evaluate_windows
+from ledger.domain.agreement_schema import AGREEMENT
+from ledger.domain.evaluation import Evaluator
+from ledger.domain.instant import SECOND_NS, format_instant_ns
+from ledger.domain.interval import Interval
+from ledger.domain.naming import observations_stream, windows_stream
+from ledger.domain.observation import Reason
+from ledger.domain.window import period_named
+from ledger.ingest.agreement_yaml import parse_document
+from ledger.resources import resource_dir
+from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
+
+HOUR_NS = 3600 * SECOND_NS
+DAY = make_desk().period.interval
+DAYS = ("2023-06-13/P1D", "2023-06-14/P1D", "2023-06-15/P1D")
+CLAUSES = [{"id": "rate-limit", "error_codes": [429], "reason": "over the agreed rate"}]
+NOTHING = {"accepted": 0, "duplicate": 0, "conflict": 0, "rejected": 0}
+
+Batch = tuple[bytes, Interval | None]
+
+# Few ids and bodies, so that most rows repeat or contradict one another, in three periods and outside of all.
+ROWS = st.builds(
+    lambda name, hour, code: row(name, format_instant_ns(DAY.start_ns + hour * HOUR_NS), error_code=code),
+    st.sampled_from("abc"),
+    st.sampled_from([-6, 1, 11, 12, 30, 10_000]),
+    st.sampled_from([None, 429]),
+)
+SPANS = st.sampled_from(
+    [None, DAY, *(Interval(DAY.start_ns + a * HOUR_NS, DAY.start_ns + b * HOUR_NS) for a, b in ((0, 12), (12, 40)))]
+)
+BATCHES = st.lists(st.tuples(st.lists(ROWS, min_size=1, max_size=6).map(lambda rows: log(*rows)), SPANS), max_size=4)
+
+
+def record(desk: Desk, batches: list[Batch]) -> Counter[str]:
+    """Record batches one by one; the sum of what their events say."""
+    registered = desk.register()
+    for data, span in batches:
+        with desk.database.begin() as tx:
+            record_observations(tx, registered, data, read_rows=read_rows, declared_complete=span, now_ns=0)
+    found: Counter[str] = Counter()
+    with desk.database.read() as tx:
+        for event in tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source)):
+            found.update(event.payload["rows"])
+            found.update(event.payload["rejected_reasons"])
+    return found
+
+
+def judged(desk: Desk, batches: list[Batch]) -> Counter[str]:
+    """The verdicts of the evaluator over the periods that the batches touch."""
+    found: Counter[str] = Counter()
+    for name in DAYS:
+        evaluator = Evaluator(desk.agreement, period_named(desk.agreement, name))
+        for data, span in dict.fromkeys(batches):
+            evaluator.add_all(read_rows(data), within=[] if span is None else [span])
+        counts = evaluator.counts
+        found.update(accepted=counts.accepted, duplicate=counts.duplicates, conflict=counts.conflicts)
+        found.update({"outside_span": counts.rejected.get(Reason.OUTSIDE_SPAN, 0)})
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(BATCHES)
+def test_what_events_record_is_what_is_judged(batches: list[Batch]) -> None:
+    desk = make_desk()
+    recorded, evaluated = record(desk, batches), judged(desk, batches)
+    names = ("accepted", "duplicate", "conflict", "outside_span")
+    assert [recorded[name] for name in names] == [evaluated[name] for name in names]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(ROWS, min_size=2, max_size=10), st.lists(st.integers(1, 9), max_size=3), st.randoms(), SPANS)
+def test_order_and_cutting_change_no_verdict(
+    rows: list[dict[str, Any]], cuts: list[int], random: Any, span: Interval | None
+) -> None:
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    edges = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})
+    whole = record(make_desk(), [(log(*rows), span)])
+    parts = [(log(*shuffled[start:end]), span) for start, end in itertools.pairwise(edges)]
+    # A batch that is recorded again, equal to the byte, is one batch and leaves no second event.
+    if len(set(parts)) == len(parts):
+        assert record(make_desk(), parts) == whole
+
+
+def test_a_row_outside_the_declared_span_is_rejected_and_makes_no_conflict() -> None:
+    noon = "2023-06-14T12:00:00Z"
+    morning = Interval(DAY.start_ns, DAY.start_ns + 12 * HOUR_NS)
+    recorded = record(make_desk(), [(log(row("a"), row("a", noon), row("b", noon)), morning)])
+    assert recorded == NOTHING | {"accepted": 1, "rejected": 2, "outside_span": 2}
+
+
+def test_an_id_in_two_periods_is_two_requests() -> None:
+    recorded = record(make_desk(), [(log(row("a"), row("a", "2023-06-15T10:00:00Z", error_code=500)), None)])
+    assert recorded == NOTHING | {"accepted": 2}
+
+
+@pytest.mark.parametrize("clauses", [[], CLAUSES])
+def test_an_agreement_without_availability_is_judged_and_settled(clauses: list[Any]) -> None:
+    plain = parse_document((resource_dir("examples") / "agreement.yaml").read_bytes(), "agreement.yaml", AGREEMENT)[0]
+    tiers = {key: value for key, value in plain["compensation"]["rules"][0]["tiers"].items() if key != "availability"}
+    compensation = {**plain["compensation"], "rules": [{**plain["compensation"]["rules"][0], "tiers": tiers}]}
+    desk = make_desk(objectives=plain["objectives"][1:], compensation=compensation, exclusions=clauses)
+    registered = desk.register()
+    record(desk, [(log(row("a"), row("b", error_code=500), row("c", error_code=429)), DAY)])
+    with desk.database.begin() as tx:
+        judgement = evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
+        events = list(tx.events.stream(windows_stream(registered.sla_id, desk.period.first)))
+        issued = issue_statement(
+            tx,
+            registered,
+            desk.period,
+            judgement,
+            attestor=desk.attestor,
+            collector=desk.collector,
+            randomness=desk.randomness,
+            now_ns=desk.clock.now_ns(),
+        )
+    assert events[10].payload["excluded_requests"] == ({"rate-limit": 1} if clauses else {})
+    assert not any(count for at in (9, 11) for count in events[at].payload["excluded_requests"].values())
+    assert [(result.good, result.valid) for result in issued.settlement.objectives] == [(1, 1), (1, 1)]
