@@ -118,6 +118,12 @@ class AttestationValueInvalid(BadInput):
     code = "attestation_value_invalid"
 
 
+class ExportInvalid(BadInput):
+    """An export file is cut off, malformed or contradicts itself; ``data["line"]`` names the place."""
+
+    code = "export_invalid"
+
+
 class CircuitUnknown(BadInput):
     """``circuits.json`` has no circuit of that name, or none large enough for the period."""
 
@@ -232,10 +238,31 @@ class ImplausibleCounts(Refused):
     code = "implausible_counts"
 
 
+class LogRolledBack(Refused):
+    """The log is shorter than, or another than, what was signed before: it must not be signed.
+
+    ``data`` has the log's size and the size and source of what is known from outside.
+    """
+
+    code = "log_rolled_back"
+
+
+class NotErasable(Refused):
+    """The event's payload class is one that is kept for good, or the event has no place in the log yet."""
+
+    code = "not_erasable"
+
+
 class NotFound(SlaLedgerError):
     """What was asked for does not exist."""
 
     code = "not_found"
+
+
+class PayloadErased(NotFound):
+    """The payload was erased; header, log entry and proofs are there as before. ``data`` names the event."""
+
+    code = "payload_erased"
 
 
 # --- evidence that does not hold ---------------------------------------------------------------

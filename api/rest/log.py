@@ -24,8 +24,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     seq: Seq
     header: dict[str, Any]
-    payload: dict[str, Any]
-    salt: Digest
+    payload: Annotated[dict[str, Any] | None, msgspec.Meta(description="Null where it was erased")]
+    salt: Annotated[Digest | None, msgspec.Meta(description="Null where the payload was erased")]
     leaf_hash: Digest
 
 
@@ -101,8 +101,8 @@ def _event(event: StoredEvent) -> Event:
     return Event(
         seq=event.seq,
         header=event.header,
-        payload=dict(event.payload),
-        salt=event.salt.hex(),
+        payload=None if event.erased else dict(event.committed_payload),
+        salt=None if event.erased else event.salt.hex(),
         leaf_hash=leaf_hash(event.entry).hex(),
     )
 

@@ -94,7 +94,7 @@ def _evidence(tx: Transaction, event: StoredEvent, size: int) -> dict[str, Any]:
     return {
         "seq": event.seq,
         "header": event.header,
-        "payload": dict(event.payload),
+        "payload": dict(event.committed_payload),
         "salt": event.salt.hex(),
         "inclusion": [node.hex() for node in tx.log.inclusion_proof(event.seq, size)],
     }

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from ledger.app.log_keys import LogIdentity, log_keys
 from ledger.app.ports import Database
+from ledger.app.restore_guard import RestoreGuard
 from ledger.merkle.key_history import key_at
 from ledger.merkle.note import VerifierKey
 
@@ -40,19 +41,25 @@ class NoWitnesses:
         return note
 
 
-def sign_checkpoint(database: Database, signer: CheckpointSigner, cosigners: Cosigners) -> int:
+def sign_checkpoint(database: Database, signer: CheckpointSigner, cosigners: Cosigners, guard: RestoreGuard) -> int:
     """Sign the present size of the log, have it cosigned and publish it, unless that is done; returns the size.
 
     No transaction is open while witnesses answer. What is saved in the end is checked against the tree again, and
-    a size that another process went past meanwhile is left out.
+    a size that another process went past meanwhile is left out. The pin is durable before the note leaves: a crash
+    in between leaves a pin of leaves that are in the log, which is signed again. Raises ``LogRolledBack`` for a log
+    that does not contain what was signed before.
     """
-    with database.read() as tx:
-        size = tx.log.size()
-        if not size or tx.log.checkpoint(size) is not None:
-            return size
-        root = tx.log.root(size)
-        key = key_at(log_keys(tx, signer.identity), size)
-    note = cosigners.cosign(signer.sign(size, root, key))
+    with guard.pin.held():
+        with database.read() as tx:
+            size = tx.log.size()
+            guard.require_extends(tx.log, size)
+            if not size or tx.log.checkpoint(size) is not None:
+                return size
+            root = tx.log.root(size)
+            key = key_at(log_keys(tx, signer.identity), size)
+        note = signer.sign(size, root, key)
+        guard.pin.write(size, root, note)
+    note = cosigners.cosign(note)
     with database.begin() as tx:
         if (tx.log.checkpoint_size() or 0) < size:
             tx.log.save_checkpoint(size, root, note)

@@ -59,6 +59,14 @@ class EventStore(Protocol):
         """The event with an id; raises ``NotFound``."""
         ...
 
+    def forget_payload(self, event_id: str) -> None:
+        """Delete salt and payload of an event of an erasable class and take its view rows back.
+
+        ``ledger.app.erasure`` records the erasure first, in the same transaction. Forgetting twice is a no-op.
+        Raises ``NotFound`` or ``NotErasable``.
+        """
+        ...
+
 
 class TransparencyLog(Protocol):
     """The RFC 6962 tree over the events' entries."""

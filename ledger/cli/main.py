@@ -35,6 +35,11 @@ COMMANDS = {
     "keys": Subcommand("ledger.cli.keys:keys", "Create, list and rotate the log's signing keys.", "server,prove"),
     "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
     "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
+    "fsck": Subcommand("ledger.cli.maintenance:fsck_command", "Check everything a data directory holds.", "server"),
+    "rebuild": Subcommand("ledger.cli.maintenance:rebuild", "Make the views anew from the events.", "server"),
+    "erase": Subcommand("ledger.cli.maintenance:erase", "Erase the payload of one event.", "server"),
+    "export": Subcommand("ledger.cli.transfer:export_command", "Write the whole log to a file.", "server"),
+    "import": Subcommand("ledger.cli.transfer:import_command", "Make a data directory from an export.", "server"),
     "agreements": Subcommand("ledger.cli.agreements:agreements", "Check agreement documents."),
     "generate": Subcommand("ledger.cli.generate:generate", "Write the generated files of a clone, or compare them."),
 }
@@ -42,7 +47,7 @@ COMMANDS = {
 EPILOG = """\b
 Exit codes:
   0  done (a withheld statement is done, too)
-  1  done, but a check failed, or --strict met a row that could not be used
+  1  done, but a check failed (fsck: findings), or --strict met a row that could not be used
   2  the input cannot be used; nothing was written
   3  verify: consistent, but not pinned by a trust file
 """

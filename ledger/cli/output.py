@@ -51,6 +51,37 @@ def percent_floored(good: int, valid: int) -> str:
     return f"{whole}.{rest:04} %"
 
 
+class ProgressLine:
+    """Tells on stderr how far long work is, once it has taken two seconds: one line that is overwritten on a
+    terminal, a new line every ten seconds elsewhere."""
+
+    _EVERY_S = 10.0
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._due = time.monotonic() + PROGRESS_AFTER_S
+        self._width = 0
+
+    def __call__(self, what: str, done: int, of: int) -> None:
+        """``of`` is 0 where the end is not known."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + (0.2 if self._terminal else self._EVERY_S)
+        text = f"{what}: {100 * done // of} %" if of else f"{what} {done or ''}".rstrip()
+        if self._terminal:
+            click.echo("\r" + text.ljust(self._width), err=True, nl=False)
+            self._width = len(text)
+        else:
+            click.echo(text, err=True)
+
+    def clear(self) -> None:
+        """Wipe the line before the result is printed."""
+        if self._width:
+            click.echo("\r" + " " * self._width + "\r", err=True, nl=False)
+            self._width = 0
+
+
 def with_progress(items: Iterable[T], percent_done: Callable[[], float], what: str) -> Iterator[T]:
     """``items`` with a progress line on stderr after two seconds, if stderr is a terminal."""
     if not sys.stderr.isatty():

@@ -19,6 +19,9 @@ MAX_DEPTH = 64
 
 _STRUCTURE = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
 
+_BRACKETS = re.compile(rb'[\[{\]}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
+"""Brackets, and the strings in which a bracket is none."""
+
 _STYLE: Any = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False, "check_circular": False}
 _encode = json.JSONEncoder(**_STYLE).encode
 _encode_sorted = json.JSONEncoder(**_STYLE, sort_keys=True).encode
@@ -44,6 +47,7 @@ def parse_json(data: bytes, *, max_bytes: int) -> Any:
     """
     if len(data) > max_bytes:
         raise NotCanonical(f"the document has {len(data)} bytes; at most {max_bytes} are read", size=len(data))
+    require_shallow(data)
     _require_shallow(data)
     try:
         value = json.loads(
@@ -67,6 +71,21 @@ def parse_canonical(data: bytes, *, max_bytes: int) -> Any:
     if canonical_bytes(value) != data:
         raise NotCanonical("the document is not in canonical form (RFC 8785): re-encode it before signing or sending")
     return value
+
+
+def require_shallow(data: bytes) -> None:
+    """Refuse JSON nested deeper than ``MAX_DEPTH`` before a parser that recurses sees it. Raises ``NotCanonical``.
+
+    The parser's own guard is the interpreter's recursion limit, which libraries raise past what the stack holds:
+    it would not fail, but take the process down.
+    """
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for token in _BRACKETS.findall(data):
+        depth += (token in b"[{") - (token in b"]}")
+        if depth > MAX_DEPTH + 1:
+            raise NotCanonical(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _is_plain(value: Any, depth: int) -> bool:

@@ -24,12 +24,14 @@ from ledger.domain.agreement_schema import (
     NAME,
     OBJECTIVE_ID,
 )
-from ledger.domain.events import MAX_INSTANT_NS, NewEvent
+from ledger.domain.events import ERASABLE_CLASS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
 from ledger.domain.schema import Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Shape, Text, fail
 from ledger.errors import DocumentInvalid, EventInvalid
 
-STANDARD_CLASS = "standard"
-"""The one payload class there is: kept for good. Erasable classes need a store that can forget a payload."""
+PAYLOAD_ERASED = "payload_erased"
+"""The type of the event that says a payload was erased. Its own payload is kept for good."""
+
+PAYLOAD_CLASSES = (STANDARD_CLASS, ERASABLE_CLASS)
 
 _DECIMAL_INTEGER = re.compile(r"0|[1-9][0-9]*")
 _MAX_UINT32 = 2**32 - 1
@@ -102,6 +104,7 @@ CHAIN_ID = DecimalInteger("an EVM chain id", 2**256 - 1)
 STATEMENT_ID = Text(r"[A-Za-z0-9._-]{1,120}", "a statement id", 120)
 PERIOD = Text(r"\d{4}-\d\d-\d\d/P\d{1,3}[DWM]", "a period such as 2023-12-19/P1D", 16)
 CURRENCY = Text(r"[A-Z]{3}", "an ISO 4217 currency code", 3)
+EVENT_ID = Text(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "an event id (UUID in lowercase)", 36)
 
 _VKEY = Text(r"[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key name+hash+key", 300)
 _COUNT = Integer()
@@ -233,6 +236,12 @@ _PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
         "from_size": Integer(1),
         "endorsement": Text(r"[0-9a-f]{128}", "the old key's Ed25519 signature of 128 lowercase hex digits", 128),
     },
+    PAYLOAD_ERASED: {
+        "event_id": EVENT_ID,
+        "seq": _COUNT,
+        "reason": Text(max_length=500, what="why the payload was erased, without what it said"),
+        "requested_by": Nullable(Text(max_length=200, what="who asked for it")),
+    },
 }
 
 EVENT_TYPES: Mapping[str, EventType] = {
@@ -257,9 +266,10 @@ def check_event(event: NewEvent) -> None:
             type=event.type,
             schema=event.schema,
         )
-    if event.payload_class != STANDARD_CLASS:
+    if event.payload_class not in ((STANDARD_CLASS,) if event.type == PAYLOAD_ERASED else PAYLOAD_CLASSES):
         raise EventInvalid(
-            f"{event.type}: the payload class must be {STANDARD_CLASS!r}, not {event.payload_class!r}",
+            f"{event.type} cannot have the payload class {event.payload_class!r}; there are "
+            f"{' and '.join(PAYLOAD_CLASSES)}, and a record of an erasure is always {STANDARD_CLASS}",
             type=event.type,
             payload_class=event.payload_class,
         )

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from ledger.domain.canonical import canonical_bytes
+from ledger.errors import PayloadErased
 
 PAYLOAD_PREFIX = b"sla-ledger/payload/v1\n"
 SALT_BYTES = 32
+COMMITMENT_BYTES = 32
+STANDARD_CLASS = "standard"
+"""Payloads that are kept for good."""
+ERASABLE_CLASS = "erasable"
+"""Payloads that can be forgotten: salt and payload go, the commitment and with it the log entry stay."""
 MAX_INSTANT_NS = 2**63 - 1
 """The last instant an event may carry: what a signed 64-bit column holds (in the year 2262)."""
 
@@ -28,7 +34,7 @@ class NewEvent:
     payload: Mapping[str, Any]
     occurred_at_ns: int
     schema: int = 1
-    payload_class: str = "standard"
+    payload_class: str = STANDARD_CLASS
 
 
 class Recorded(Protocol):
@@ -55,8 +61,38 @@ class Recorded(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ErasedPayload(Mapping[str, Any]):
+    """What stands in the place of an erased payload: its commitment, and an error for whoever looks inside.
+
+    Looking is an error instead of an empty mapping, so that nothing is computed from a payload that is gone.
+    """
+
+    event_id: str
+    commitment: bytes
+
+    def __getitem__(self, key: str) -> NoReturn:
+        raise self._error()
+
+    def __iter__(self) -> Iterator[str]:
+        raise self._error()
+
+    def __len__(self) -> int:
+        raise self._error()
+
+    def _error(self) -> PayloadErased:
+        return PayloadErased(
+            f"the payload of event {self.event_id} was erased; the event erasure/{self.event_id} says why",
+            event_id=self.event_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event in the log. ``seq`` is its leaf index, ``version`` its place in its stream, both from 0."""
+    """An event in the log. ``seq`` is its leaf index, ``version`` its place in its stream, both from 0.
+
+    ``payload`` has the current shape of its type, whatever version it was written in, or is an ``ErasedPayload``;
+    ``schema`` is the version it was written in. ``original`` is the payload as written, where that differs.
+    """
 
     seq: int
     id: str
@@ -70,11 +106,24 @@ class StoredEvent:
     recorded_at_ns: int
     payload: Mapping[str, Any]
     salt: bytes
+    original: Mapping[str, Any] | None = None
+
+    @property
+    def erased(self) -> bool:
+        """Whether the payload is gone; salt and payload then say nothing any more."""
+        return isinstance(self.payload, ErasedPayload)
+
+    @property
+    def committed_payload(self) -> Mapping[str, Any]:
+        """The payload that the log entry commits to: as it was written."""
+        return self.payload if self.original is None else self.original
 
     @property
     def header(self) -> dict[str, Any]:
         """The header that the log entry is made of."""
-        return event_header(self, payload_commitment(self.payload, self.salt))
+        if isinstance(self.payload, ErasedPayload):
+            return event_header(self, self.payload.commitment)
+        return event_header(self, payload_commitment(self.committed_payload, self.salt))
 
     @property
     def entry(self) -> bytes:

@@ -43,6 +43,11 @@ def attestation_stream(statement_id: str) -> str:
     return f"attestation/{statement_id}"
 
 
+def erasure_stream(event_id: str) -> str:
+    """The erasure of one event's payload; it happens once, as version 0. The database's guard knows this name."""
+    return f"erasure/{event_id}"
+
+
 def statement_id(sla_id: str, first: date, statement_version: int) -> str:
     """Short readable name: first 12 hex digits of slaId, first local date, version (``1f0c3a9b7e21.2023-12-19.v1``)."""
     return f"{sla_id[2:14]}.{first.isoformat()}.v{statement_version}"

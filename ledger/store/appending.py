@@ -11,7 +11,15 @@ from typing import Any
 from ledger.app.ports import Randomness
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.event_types import check_event
-from ledger.domain.events import SALT_BYTES, NewEvent, StoredEvent, commit_canonical, event_header, header_entry
+from ledger.domain.events import (
+    ERASABLE_CLASS,
+    SALT_BYTES,
+    NewEvent,
+    StoredEvent,
+    commit_canonical,
+    event_header,
+    header_entry,
+)
 from ledger.errors import EventInvalid, IdempotencyConflict, NotCanonical, NotFound, VersionConflict
 from ledger.merkle.hasher import leaf_hash
 
@@ -40,9 +48,16 @@ class Draft:
     salt: bytes
     payload_bytes: bytes
 
+    @property
+    def erasable(self) -> bool:
+        return self.payload_class == ERASABLE_CLASS
+
+    def commitment(self) -> bytes:
+        return commit_canonical(self.payload_bytes, self.salt)
+
     def leaf_hash(self) -> bytes:
         """The hash of the log leaf this event becomes."""
-        return leaf_hash(header_entry(event_header(self, commit_canonical(self.payload_bytes, self.salt))))
+        return leaf_hash(header_entry(event_header(self, self.commitment())))
 
     def stored(self, seq: int) -> StoredEvent:
         """The event once it has its leaf index."""
@@ -87,24 +102,55 @@ def checked_payloads(stream: str, events: Sequence[NewEvent], idempotency_key: s
     return tuple(_checked(event) for event in events)
 
 
-def request_digest(stream: str, events: Sequence[NewEvent], payloads: Sequence[bytes]) -> bytes:
+@dataclass(frozen=True, slots=True)
+class RequestedEvent:
+    """One event of an append as its idempotency key is bound to it. ``salt`` is that of the stored event."""
+
+    type: str
+    schema: int
+    payload_class: str
+    payload: bytes
+    salt: bytes
+
+    def bound(self) -> bytes:
+        """What the digest covers of the payload.
+
+        That of an erasable class is its salted commitment: a bare digest would outlive the payload and let anyone
+        who guesses it see that the guess is right.
+        """
+        return commit_canonical(self.payload, self.salt) if self.payload_class == ERASABLE_CLASS else self.payload
+
+
+def requested(events: Sequence[NewEvent], payloads: Sequence[bytes], salts: Sequence[bytes]) -> list[RequestedEvent]:
+    """The events of an append with the salts of the stored ones. Salts may be fewer: those are other events."""
+    return [
+        RequestedEvent(event.type, event.schema, event.payload_class, payload, salt)
+        for event, payload, salt in zip(events, payloads, [*salts, *[b""] * len(events)], strict=False)
+    ]
+
+
+def request_digest(stream: str, events: Sequence[RequestedEvent]) -> bytes:
     """SHA-256 over what a retry must repeat: stream, and type, schema, class and payload of every event.
 
     Instants stay out: a client that tries again later means the same request.
     """
     digest = hashlib.sha256(canonical_bytes([stream, len(events)]))
-    for event, payload in zip(events, payloads, strict=True):
-        digest.update(canonical_bytes([event.type, event.schema, event.payload_class, len(payload)]))
-        digest.update(payload)
+    for event in events:
+        bound = event.bound()
+        digest.update(canonical_bytes([event.type, event.schema, event.payload_class, len(bound)]))
+        digest.update(bound)
     return digest.digest()
 
 
 def require_same_request(known: AppendRequest, digest: bytes) -> None:
-    """Refuse a key that comes back with another stream or payload. Raises ``IdempotencyConflict``."""
+    """Refuse a key that comes back with another stream or payload. Raises ``IdempotencyConflict``.
+
+    A payload that was erased cannot be compared any more, so its key stays refused.
+    """
     if known.digest != digest:
         raise IdempotencyConflict(
-            f"the idempotency key {known.key!r} was used before for another append to {known.stream!r}; "
-            "use a new key for a new append",
+            f"the idempotency key {known.key!r} was used before for another append to {known.stream!r}, or what it "
+            "appended was erased since; use a new key for a new append",
             idempotency_key=known.key,
             stream=known.stream,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,13 @@ from ledger.store.chain import SqlChainTransactions
 from ledger.store.checkpoints import SqlLogRows
 from ledger.store.events import SqlEvents
 from ledger.store.identities import SqlIdentities
+from ledger.store.inspection import SqlInspection
 from ledger.store.log import StoredLog
 from ledger.store.migrate import SCHEMA_REVISION, current_revision, upgrade
 from ledger.store.outbox import SqlOutbox
 from ledger.store.projections import rebuild
 from ledger.store.queries import StoredViews
+from ledger.store.restoration import SqlRestoration
 from ledger.store.secrets import SqlSecrets
 from ledger.store.session import BUSY_TIMEOUT_MS, open_engine, translated_errors
 from ledger.store.views import SqlViewReader, SqlViewWriter
@@ -85,10 +87,41 @@ class SqliteDatabase:
         with translated_errors(self._path, writable=False), self._reader.begin() as connection:
             yield self._transaction(connection)
 
-    def rebuild_views(self) -> int:
-        """Make every view, of every tenant, anew from the events; the number of events read."""
+    @contextmanager
+    def inspect(self) -> Iterator[SqlInspection]:
+        """Everything stored as it lies there, in one snapshot."""
+        with translated_errors(self._path, writable=False), self._reader.begin() as connection:
+            inspection = SqlInspection(connection)
+            # The snapshot is that of the first read.
+            inspection.state()
+            yield inspection
+
+    @contextmanager
+    def restore(self) -> Iterator[SqlRestoration]:
+        """Fill this database, which must be empty, in one transaction."""
         with self._write() as connection:
-            return rebuild(_all_events(self._transaction(connection).events), SqlViewWriter(connection))
+            yield SqlRestoration(connection, self._rebuild)
+
+    def rebuild_views(self, *, batch: int = 1000, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Make every view, of every tenant, anew from the events, in one transaction; the number of events read.
+
+        ``progress`` is told how far it is.
+        """
+        with self._write() as connection:
+            return self._rebuild(connection, batch=batch, progress=progress)
+
+    def empty_write_ahead_log(self) -> None:
+        """Write back and empty the write-ahead log, which still has what was erased."""
+        with translated_errors(self._path, writable=True), self._writer.connect() as connection:
+            driver = connection.connection.driver_connection
+            if driver is not None:
+                driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _rebuild(
+        self, connection: Connection, *, batch: int = 1000, progress: Callable[[int], None] = lambda _: None
+    ) -> int:
+        events = _all_events(self._transaction(connection).events)
+        return rebuild(events, SqlViewWriter(connection), batch=batch, progress=progress)
 
     def revision(self) -> str | None:
         """The migration this database is at."""

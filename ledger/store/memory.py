@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ledger.app.erasure import not_erasable
 from ledger.app.ports import Randomness, Receipt, StoredTransaction, Transaction
-from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain import upcast
+from ledger.domain.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent, payload_commitment
 from ledger.domain.instant import Clock
 from ledger.errors import ReadOnlyTransaction
 from ledger.merkle.tile import TileId
@@ -28,13 +30,14 @@ from ledger.store.appending import (
     no_event,
     no_event_at,
     request_digest,
+    requested,
     require_same_request,
 )
 from ledger.store.batches import no_batch
 from ledger.store.chain import no_transaction, require_free
 from ledger.store.log import SignedCheckpoint, StoredLog
 from ledger.store.outbox import MAX_ERROR_CHARS, no_stage
-from ledger.store.projections import RowChange, apply, rebuild
+from ledger.store.projections import RowChange, apply, forget, rebuild
 from ledger.store.queries import StoredViews, ViewRow
 from ledger.store.secrets import no_secret, other_secret
 
@@ -104,7 +107,8 @@ class MemoryDatabase:
         """Make every view anew from the events; the number of events read."""
         with self._one_writer:
             state = self._state.copy()
-            count = rebuild(iter(state.log), _ViewRows(_Handle(state, writable=True), self._tenant))
+            events = map(upcast.current, state.log)
+            count = rebuild(events, _ViewRows(_Handle(state, writable=True), self._tenant))
             self._state = state
         return count
 
@@ -158,11 +162,11 @@ class _Events:
     ) -> tuple[Receipt, ...]:
         payloads = checked_payloads(stream, events, idempotency_key)
         state = self.handle.changing
-        digest = request_digest(stream, events, payloads)
         if idempotency_key is not None and (known := state.requests.get((self.tenant, idempotency_key))) is not None:
-            require_same_request(known, digest)
-            first = state.streams[self.tenant, known.stream][known.first_version :]
-            return tuple(_receipt(event) for event in first[: known.events])
+            first = state.streams[self.tenant, known.stream][known.first_version :][: known.events]
+            again = requested(events, payloads, [event.salt for event in first])
+            require_same_request(known, request_digest(stream, again))
+            return tuple(_receipt(event) for event in first)
         before = state.streams.get((self.tenant, stream), ())
         version = first_version(stream, expected_version, len(before) - 1 if before else None)
         drafts = draft(
@@ -180,27 +184,43 @@ class _Events:
         state.log += stored
         state.streams[self.tenant, stream] = before + stored
         if idempotency_key is not None:
+            digest = request_digest(stream, requested(events, payloads, [each.salt for each in drafts]))
             request = AppendRequest(idempotency_key, digest, stream, version, len(events))
             state.requests[self.tenant, idempotency_key] = request
         self.views.write(change for event in stored for change in apply(event))
         return tuple(_receipt(event) for event in stored)
 
     def stream(self, stream: str) -> Iterator[StoredEvent]:
-        return iter(self.handle.state.streams.get((self.tenant, stream), ()))
+        return map(upcast.current, self.handle.state.streams.get((self.tenant, stream), ()))
 
     def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
-        return self.handle.state.log[max(seq, 0) :][:limit]
+        return [upcast.current(event) for event in self.handle.state.log[max(seq, 0) :][:limit]]
 
     def at(self, seq: int) -> StoredEvent:
         if not 0 <= seq < len(self.handle.state.log):
             raise no_event_at(seq)
-        return self.handle.state.log[seq]
+        return upcast.current(self.handle.state.log[seq])
 
     def by_id(self, event_id: str) -> StoredEvent:
         for event in self.handle.state.log:
             if event.id == event_id:
-                return event
+                return upcast.current(event)
         raise no_event(event_id)
+
+    def forget_payload(self, event_id: str) -> None:
+        event = self.by_id(event_id)
+        if event.payload_class != ERASABLE_CLASS:
+            raise not_erasable(event)
+        if event.erased:
+            return
+        state = self.handle.changing
+        same = [each for each in state.log[: event.seq] if (each.tenant, each.type) == (event.tenant, event.type)]
+        forget(event, map(upcast.current, reversed(same)), self.views)
+        commitment = payload_commitment(event.committed_payload, event.salt)
+        gone = replace(event, payload=ErasedPayload(event.id, commitment), salt=b"", original=None)
+        state.log[event.seq] = gone
+        place = event.tenant, event.stream
+        state.streams[place] = tuple(gone if each.id == event_id else each for each in state.streams[place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +375,17 @@ class _ViewRows:
     def write(self, changes: Iterable[RowChange]) -> None:
         rows = self.handle.changing.views
         for change in changes:
-            rows[change.view, change.tenant, *(str(part) for part in change.key.values())] = change
+            rows[self._place(change)] = change
+
+    def remove(self, change: RowChange) -> bool:
+        rows, place = self.handle.changing.views, self._place(change)
+        if place not in rows or rows[place].seq != change.seq:
+            return False
+        del rows[place]
+        return True
+
+    def _place(self, change: RowChange) -> tuple[str, ...]:
+        return change.view, change.tenant, *(str(part) for part in change.key.values())
 
     def rows(self, view: str, **equal: Any) -> Sequence[ViewRow]:
         found = (change for key, change in self.handle.state.views.items() if key[:2] == (view, self.tenant))

@@ -37,15 +37,50 @@ class ViewWriter(Protocol):
         """Set rows in the order given."""
         ...
 
+    def remove(self, change: RowChange) -> bool:
+        """Remove the row that this change set; False where a later event has set it since."""
+        ...
+
 
 def apply(event: StoredEvent) -> tuple[RowChange, ...]:
-    """The rows this event sets; none for a type that no view shows."""
+    """The rows this event sets; none for a type that no view shows, and none once its payload was erased."""
     handler = _HANDLERS.get(event.type)
-    return tuple(handler(event)) if handler else ()
+    return tuple(handler(event)) if handler and not event.erased else ()
 
 
-def rebuild(events: Iterator[StoredEvent], views: ViewWriter, *, batch: int = 1000) -> int:
-    """Make every view anew from all events in log order; the number of events read."""
+def sets_rows(event_type: str) -> bool:
+    """Whether any view shows events of this type."""
+    return event_type in _HANDLERS
+
+
+def forget(event: StoredEvent, earlier: Iterable[StoredEvent], views: ViewWriter) -> None:
+    """Take back the rows of an event whose payload is erased, so that they are as a rebuild will make them.
+
+    A row goes back to what the last event before set it to. ``earlier`` are the events of the same tenant and type
+    before this one, newest first: a view is set by one type alone, so no others can have set the row.
+    """
+    lost = {_place(change) for change in apply(event) if views.remove(change)}
+    if not lost:
+        return
+    for before in earlier:
+        changes = [change for change in apply(before) if _place(change) in lost]
+        views.write(changes)
+        lost -= {_place(change) for change in changes}
+        if not lost:
+            return
+
+
+def rebuild(
+    events: Iterator[StoredEvent],
+    views: ViewWriter,
+    *,
+    batch: int = 1000,
+    progress: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Make every view anew from all events in log order; the number of events read.
+
+    ``progress`` is told that number after every ``batch`` changes.
+    """
     views.clear()
     count = 0
     changes: list[RowChange] = []
@@ -55,8 +90,13 @@ def rebuild(events: Iterator[StoredEvent], views: ViewWriter, *, batch: int = 10
         if len(changes) >= batch:
             views.write(changes)
             changes = []
+            progress(count)
     views.write(changes)
     return count
+
+
+def _place(change: RowChange) -> tuple[Any, ...]:
+    return change.view, change.tenant, *change.key.values()
 
 
 def _change(

@@ -35,7 +35,7 @@ def sequence(connection: Connection, leaves: Sequence[tuple[str, bytes]], now_ns
     growth = grow(first, [leaf_hash for _, leaf_hash in leaves], lambda wanted: read_tiles(connection, wanted))
     rows = [(first + at, event_id, leaf_hash, sequenced_at_ns) for at, (event_id, leaf_hash) in enumerate(leaves)]
     insert_rows(connection, tables.leaf, rows)
-    _write_tiles(connection, {(tile.level, tile.index) for tile in edge_tiles(first)}, growth.tiles)
+    write_tiles(connection, {(tile.level, tile.index) for tile in edge_tiles(first)}, growth.tiles)
     moved = connection.execute(
         update(tables.log_state).where(state.size == first).values(size=growth.size, sequenced_at_ns=sequenced_at_ns)
     )
@@ -57,7 +57,8 @@ def read_tiles(connection: Connection, wanted: Sequence[TileId]) -> Mapping[Tile
     return {tile: stored[tile.level, tile.index] for tile in wanted if (tile.level, tile.index) in stored}
 
 
-def _write_tiles(connection: Connection, partial: set[tuple[int, int]], dirty: Mapping[TileId, bytes]) -> None:
+def write_tiles(connection: Connection, partial: set[tuple[int, int]], dirty: Mapping[TileId, bytes]) -> None:
+    """Store the tiles of a growth; ``partial`` are the (level, index) of those that were there before."""
     columns = tables.tile.c
     fresh = []
     for tile, data in dirty.items():

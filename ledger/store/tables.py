@@ -1,7 +1,8 @@
 """The database schema as SQLAlchemy Core tables; ``migrations`` builds exactly these.
 
 Three kinds of tables. *Immutable* (event, append_request, leaf, checkpoint, and tile as far as it is filled):
-guarded by triggers, rows are only ever added. *Working rows* (stream_head, log_state, outbox, chain_transaction,
+guarded by triggers, rows are only ever added. A row of event_payload goes when an event of the log says so, and
+never changes. *Working rows* (stream_head, log_state, outbox, chain_transaction,
 identity, raw_batch, secret). *Views* (view_*): derived from events alone and rebuilt at will.
 
 All instants are integer nanoseconds, all digests raw bytes, payloads RFC 8785 bytes: never a JSON column type,
@@ -41,6 +42,8 @@ metadata = MetaData(
 # SQLite's INTEGER has 64 bits, and only a column of that very name can be the row's own key.
 _BIGINT = BigInteger().with_variant(Integer(), "sqlite")
 
+# An event of an erasable class has its commitment as ``payload`` and 32 zero bytes as ``salt``, so that its row
+# stays as it is when the payload is forgotten; what can be forgotten is in event_payload.
 event = Table(
     "event",
     metadata,
@@ -57,6 +60,15 @@ event = Table(
     Column("payload", LargeBinary, nullable=False),
     UniqueConstraint("tenant", "stream", "version"),
     CheckConstraint("version >= 0", "version"),
+    CheckConstraint("length(salt) = 32", "salt"),
+)
+
+event_payload = Table(
+    "event_payload",
+    metadata,
+    Column("event_id", String(36), ForeignKey("event.id"), primary_key=True),
+    Column("salt", LargeBinary, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
     CheckConstraint("length(salt) = 32", "salt"),
 )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Insert, Table, delete, select
-from sqlalchemy.dialects import sqlite
+import msgspec
+from sqlalchemy import Connection, delete, select
 
+from ledger.store.bulk import upsert_rows
 from ledger.store.projections import RowChange
 from ledger.store.queries import ViewRow
 from ledger.store.tables import VIEW_TABLES
@@ -27,8 +27,19 @@ class SqlViewWriter:
 
     def write(self, changes: Iterable[RowChange]) -> None:
         # Rows of different views do not depend on each other: one statement for each view.
-        for view, group in groupby(sorted(changes, key=lambda change: change.view), key=lambda change: change.view):
-            self._connection.execute(_UPSERTS[view], [_row(change) for change in group])
+        rows: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+        for change in changes:
+            rows[change.view].append(row_values(change))
+        for view, values in rows.items():
+            upsert_rows(self._connection, VIEW_TABLES[view], values)
+
+    def remove(self, change: RowChange) -> bool:
+        view = VIEW_TABLES[change.view]
+        key = [view.c[name] == value for name, value in change.key.items()]
+        gone = self._connection.execute(
+            delete(view).where(view.c.tenant == change.tenant, view.c.seq == change.seq, *key)
+        )
+        return gone.rowcount == 1
 
 
 class SqlViewReader:
@@ -42,25 +53,22 @@ class SqlViewReader:
         columns = VIEW_TABLES[view].c
         conditions = [columns[name] == value for name, value in equal.items()]
         found = self._connection.execute(select(VIEW_TABLES[view]).where(columns.tenant == self._tenant, *conditions))
-        return [ViewRow(row._asdict(), json.loads(row.body), row.seq) for row in found]
+        return [ViewRow(row._asdict(), msgspec.json.decode(row.body), row.seq) for row in found]
 
 
-def _upsert(view: Table) -> Insert:
-    statement = sqlite.insert(view)
-    key = list(view.primary_key.columns)
-    return statement.on_conflict_do_update(
-        index_elements=key,
-        set_={column.name: statement.excluded[column.name] for column in view.columns if column not in set(key)},
-    )
+_NAMES = {
+    name: tuple(column.name for column in table.columns if column.name not in {"tenant", "body", "seq"})
+    for name, table in VIEW_TABLES.items()
+}
 
 
-_UPSERTS = {name: _upsert(view) for name, view in VIEW_TABLES.items()}
+def row_values(change: RowChange) -> tuple[Any, ...]:
+    """The row in the order of its table's columns."""
+    key, columns = change.key, change.columns
+    named = [key[name] if name in key else columns[name] for name in _NAMES[change.view]]
+    return (change.tenant, *named, _encode(change.body), change.seq)
 
 
-def _row(change: RowChange) -> dict[str, Any]:
-    body = _encode(change.body).encode()
-    return {"tenant": change.tenant, **change.key, **change.columns, "body": body, "seq": change.seq}
-
-
-# Nothing is hashed from a view, so its body need not be canonical; the payload it comes from was checked.
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+# Nothing is hashed from a view, and the payload it comes from was checked, so this is quicker than canonical form.
+# Sorted, because an event's payload has its caller's order when it is appended and the canonical one when it is read.
+_encode = msgspec.json.Encoder(order="sorted").encode

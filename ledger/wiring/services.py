@@ -19,6 +19,7 @@ from ledger.app.cosigning import WitnessedPublishing
 from ledger.app.log_keys import rotate_log_key
 from ledger.app.outbox import OutboxRunner, Stage
 from ledger.app.queries import ChainStatus, SchemaState
+from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
@@ -35,12 +36,12 @@ from ledger.store.database import SqliteDatabase
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain
 from ledger.wiring.clock import SystemClock, SystemRandomness
+from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, PIN_FILE
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
+from ledger.wiring.pin import PinFile
 from ledger.wiring.witness_client import read_witnesses
 
-DATA_FORMAT = "sla-ledger/data/v1"
-DATA_FILE = "data.json"
 POLL_S = 0.2
 RETRY_SIGNING_S = 10
 WITNESSES_FILE = "witnesses.json"
@@ -106,6 +107,7 @@ class Services:
         self.log_signer = open_signer(folder / "keys", self.keyring, first_log_key, os.environ.get(LOG_KEY_VARIABLE))
         self.public_log = PublicLog(self.database, self.log_signer.identity)
         self._cosigners = self._open_witnesses(notify)
+        self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
         self._genesis_timestamp_s = genesis_timestamp_s
         circuits = load_circuits(resource_dir("circuits"))
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
@@ -150,7 +152,7 @@ class Services:
 
     def sign_log(self) -> None:
         """Sign the present size of the log, have it cosigned by the witnesses if there are any, and publish it."""
-        sign_checkpoint(self.database, self.log_signer, self._cosigners)
+        sign_checkpoint(self.database, self.log_signer, self._cosigners, self.guard)
 
     def rotate_log_key(self, new: NoteKey) -> LogKey:
         """Make ``new`` the log's key: sign with the old one once more, log the rotation, sign with the new one.

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
+from ledger.app.erasure import erase_payload
 from ledger.attest.signing import NoteKey, verify
 from ledger.domain.canonical import canonical_bytes, parse_json
 from ledger.domain.events import PAYLOAD_PREFIX
 from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.verify import verify_inclusion
+from tests.conformance.samples import erasable, window
 
 Client = TestClient[Any]
 
@@ -260,3 +262,14 @@ def test_unreadable_database_is_unavailable_not_a_crash(ledger: Any, client: Cli
         assert response.status_code == 503, response.text
         assert response.headers["content-type"] == "application/problem+json"
         assert json.loads(response.content)["detail"]
+
+
+def test_an_erased_payload_is_null_and_its_leaf_stays(ledger: Any, client: Client) -> None:
+    with ledger.database.begin() as tx:
+        (receipt,) = tx.events.append("s", [erasable(window(0))], expected_version=0)
+    (before,) = client.get("/v1/events").json()["items"]
+    with ledger.database.begin() as tx:
+        erase_payload(tx, receipt.event_id, reason="asked", requested_by=None, now_ns=1)
+    after, record = client.get("/v1/events").json()["items"]
+    assert after == {**before, "payload": None, "salt": None}
+    assert (before["payload"]["index"], record["payload"]["event_id"]) == (0, receipt.event_id)

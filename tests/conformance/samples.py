@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from ledger.attest.signing import NoteKey, SigningKey
-from ledger.domain.events import NewEvent
+from ledger.app.fsck_tree import LogTrust
+from ledger.app.log_keys import LogIdentity
+from ledger.app.restore_guard import KnownCheckpoint
+from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.domain.events import ERASABLE_CLASS, NewEvent
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
+from ledger.merkle.note import VerifierKey
 
 SLA_ID = "0x" + "5a" * 32
 OTHER_SLA_ID = "0x" + "6b" * 32
@@ -16,6 +23,8 @@ PERIOD = "2023-12-19/P1D"
 START_NS = 1_702_944_000_000_000_000
 HOUR_NS = 3_600 * 1_000_000_000
 LOG_KEY = NoteKey("log.example/test", SigningKey(b"\x07" * 32))
+
+TRUST = LogTrust(LOG_KEY.key.name, lambda _size: [LOG_KEY.key], verify)
 
 _PARTY = {"name": "A", "ed25519_public_key": "ab" * 32, "evm_address": "0x" + "11" * 20}
 
@@ -39,6 +48,37 @@ class SeededRandomness:
 
     def bytes(self, count: int) -> bytes:
         return self._random.randbytes(count)
+
+
+class MemoryPin:
+    """A pin (``ledger.app.restore_guard.Pin``) that lasts as long as the test."""
+
+    def __init__(self) -> None:
+        self.known: KnownCheckpoint | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        yield
+
+    def read(self) -> KnownCheckpoint | None:
+        return self.known
+
+    def write(self, size: int, root: bytes, note: str) -> None:
+        self.known = KnownCheckpoint(size, root, "the pin")
+
+
+class LogSigner:
+    """Signs checkpoints of the test's log (``ledger.app.checkpoints.CheckpointSigner``)."""
+
+    identity = LogIdentity(LOG_KEY.key, verify)
+
+    def sign(self, size: int, root: bytes, key: VerifierKey) -> str:
+        return signed_checkpoint(size, root)
+
+
+def erasable(event: NewEvent) -> NewEvent:
+    """The same event with a payload that can be erased."""
+    return replace(event, payload_class=ERASABLE_CLASS)
 
 
 def window(index: int = 0, *, sla_id: str = SLA_ID, good: int = 10, bad: int = 0) -> NewEvent:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from ledger.app.erasure import erase_payload
 from ledger.app.ports import Transaction
 from ledger.errors import SlaLedgerError
 from ledger.store.database import SqliteDatabase
@@ -23,6 +24,7 @@ from tests.conformance.samples import (
     agreement,
     anchor,
     attestation,
+    erasable,
     signed_checkpoint,
     statement,
     statement_id,
@@ -47,6 +49,10 @@ events = st.lists(
             attestation(statement_id()),
             anchor(statement_id()),
             anchor(statement_id(2)),
+            erasable(window(0, bad=1)),
+            erasable(agreement(3)),
+            erasable(statement(2, credit="7")),
+            erasable(attestation(statement_id())),
         ]
     ),
     min_size=1,
@@ -95,6 +101,12 @@ class Adapters(RuleBasedStateMachine):
     def append(self, stream: str, new: list[Any], expected: int | None, key: str | None, commit: bool) -> None:
         self.both(
             lambda tx: tx.events.append(stream, new, expected_version=expected, idempotency_key=key), commit=commit
+        )
+
+    @rule(seq=st.integers(0, 60), commit=st.booleans())
+    def erase(self, seq: int, commit: bool) -> None:
+        self.both(
+            lambda tx: erase_payload(tx, tx.events.at(seq).id, reason="r", requested_by=None, now_ns=1), commit=commit
         )
 
     @rule(size=st.integers(0, 60))

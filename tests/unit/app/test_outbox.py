@@ -9,12 +9,13 @@ import pytest
 from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
 from ledger.app.log_keys import LogIdentity
 from ledger.app.outbox import LEASE_NS, MAX_ATTEMPTS, OutboxRunner, Stage
+from ledger.app.restore_guard import RestoreGuard
 from ledger.attest.signing import verify
 from ledger.errors import Refused, StageFailed, Unavailable
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.checkpoint import sign_checkpoint as sign_note
 from ledger.merkle.note import VerifierKey
-from tests.conformance.samples import LOG_KEY, windows
+from tests.conformance.samples import LOG_KEY, MemoryPin, windows
 from tests.unit.app.conftest import Desk
 
 
@@ -145,14 +146,15 @@ class NoteSigner:
 
 
 def test_a_size_is_signed_once_and_an_empty_log_not_at_all(desk: Desk) -> None:
-    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses()) == 0
+    guard = RestoreGuard(MemoryPin())
+    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses(), guard) == 0
     with desk.database.begin() as tx:
         assert tx.log.checkpoint() is None
         tx.events.append("s", windows(3), expected_version=0)
-    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses()) == 3
+    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses(), guard) == 3
     with desk.database.read() as tx:
         first = tx.log.checkpoint(3)
-    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses()) == 3
+    assert sign_checkpoint(desk.database, NoteSigner(), NoWitnesses(), guard) == 3
     with desk.database.read() as tx:
         assert tx.log.checkpoint() == first
         assert tx.log.checkpoint_size() == 3

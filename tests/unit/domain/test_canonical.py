@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -98,3 +99,20 @@ def test_other_spellings_are_not_canonical(data: bytes) -> None:
 def test_size_is_bounded_before_anything_is_parsed() -> None:
     with pytest.raises(NotCanonical, match="at most 10"):
         parse_json(b"[1,2,3,4,5,6]", max_bytes=10)
+
+
+@pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 200_000, b'["\\"]' * 200_000, b'{"[":[' * 100_000])
+def test_deep_json_is_refused_whatever_the_recursion_limit(deep: bytes) -> None:
+    """Libraries raise the limit so far that the parser's own guard comes after the end of the stack."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10**9)
+    try:
+        with pytest.raises(NotCanonical):
+            parse_json(deep, max_bytes=10**7)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_brackets_inside_strings_are_no_depth() -> None:
+    text = "[{" * 1000 + '"\\'
+    assert parse_canonical(canonical_bytes([text] * 3 + [[]] * 100), max_bytes=10**6) == [text] * 3 + [[]] * 100
