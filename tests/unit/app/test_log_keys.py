@@ -35,7 +35,7 @@ def rotate(log: Log, new: NoteKey) -> int:
 
 
 def publish(log: Log) -> tuple[int, bytes]:
-    size = sign_checkpoint(log.database, log, NoWitnesses())
+    size = sign_checkpoint(log.database, log, NoWitnesses(), log.guard)
     with log.database.read() as tx:
         return size, (tx.log.checkpoint(size) or "").encode()
 

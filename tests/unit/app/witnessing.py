@@ -8,6 +8,7 @@ from pathlib import Path
 from ledger.app.checkpoints import sign_checkpoint
 from ledger.app.cosigning import WitnessAnswer, WitnessedPublishing
 from ledger.app.log_keys import LogIdentity
+from ledger.app.restore_guard import RestoreGuard
 from ledger.app.witness import Witness
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.domain.instant import SECOND_NS
@@ -18,7 +19,7 @@ from ledger.merkle.cosignature import WitnessKey
 from ledger.merkle.note import VerifierKey
 from ledger.store.memory import MemoryDatabase
 from ledger.store.witness import SqliteSeenTrees
-from tests.conformance.samples import LOG_KEY, SeededRandomness, StepClock, windows
+from tests.conformance.samples import LOG_KEY, MemoryPin, SeededRandomness, StepClock, windows
 
 Answer = Callable[[bytes], WitnessAnswer]
 
@@ -32,6 +33,7 @@ class Log:
         self.identity = LogIdentity(keys[0].key, verify)
         self.keys = {key.key: key for key in keys}
         self.said: list[str] = []
+        self.guard = RestoreGuard(MemoryPin())
 
     def grow(self, count: int) -> Log:
         with self.database.begin() as tx:
@@ -46,7 +48,7 @@ class Log:
         cosigners = WitnessedPublishing(
             self.database, witnesses, quorum, verify=verify, clock=self.clock, notify=self.said.append
         )
-        size = sign_checkpoint(self.database, self, cosigners)
+        size = sign_checkpoint(self.database, self, cosigners, self.guard)
         with self.database.read() as tx:
             note = tx.log.checkpoint(size)
         assert note is not None
