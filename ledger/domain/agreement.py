@@ -21,7 +21,7 @@ from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.money import Rounding
 from ledger.domain.schema import fail
-from ledger.errors import BadInput, DocumentInvalid
+from ledger.errors import BadInput, CalendarInvalid, DocumentInvalid
 
 SIGNING_PREFIX = b"sla-ledger/agreement/v1\n"
 NO_CAP = money.MAX_MINOR_UNITS
@@ -378,7 +378,10 @@ def _check_calendar(agreement: Agreement) -> None:
     if first_end > agreement.effective_until:
         raise fail("period", f"no whole period of {length} fits between effective.from and effective.until")
     # Each period, because clock changes and months make some shorter or longer than others.
-    for period in calendar.periods_from(
-        agreement.effective_from, length, agreement.timezone, until=agreement.effective_until
-    ):
-        agreement.window_count(period)
+    try:
+        for period in calendar.periods_from(
+            agreement.effective_from, length, agreement.timezone, until=agreement.effective_until
+        ):
+            agreement.window_count(period)
+    except CalendarInvalid as error:
+        raise fail("timezone", error.message) from error

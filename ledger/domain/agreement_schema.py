@@ -13,6 +13,7 @@ MAX_TIERS = 16
 OBJECTIVE_ID = r"[a-z][a-z0-9_-]{0,39}"
 
 NAME = Text(max_length=120, what="a name")
+VISIBLE_NAME = Text(max_length=120, what="a name", visible=True)
 ED25519_PUBLIC_KEY = Text(r"[0-9a-f]{64}", "an Ed25519 public key of 64 lowercase hex digits", 64)
 ED25519_SIGNATURE = Text(r"[0-9a-f]{128}", "an Ed25519 signature of 128 lowercase hex digits", 128)
 EVM_ADDRESS = Text(r"0x[0-9a-fA-F]{40}", "an EVM address (0x and 40 hex digits)", 42)
@@ -21,7 +22,7 @@ FIELD_ELEMENT = Text(r"0|[1-9]\d{0,76}", "a decimal field element", 77)
 DECIMAL = Text(r"(0|[1-9]\d{0,19})(\.\d{1,9})?", "a plain decimal number in quotes, such as '99.95'", 32)
 DATE = Text(r"\d{4}-\d\d-\d\d", "a date YYYY-MM-DD", 10)
 
-_PARTY = Object({"name": NAME, "ed25519_public_key": ED25519_PUBLIC_KEY, "evm_address": EVM_ADDRESS})
+_PARTY = Object({"name": VISIBLE_NAME, "ed25519_public_key": ED25519_PUBLIC_KEY, "evm_address": EVM_ADDRESS})
 _POINT = Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT})
 
 _OBJECTIVE_ID = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
@@ -53,7 +54,7 @@ _EXCLUSION = Object(
     {
         "id": Text(OBJECTIVE_ID, "a clause id (lowercase letters, digits, - and _)", 40),
         "error_codes": ListOf(Integer(-(2**31), 2**31 - 1), 1, 100),
-        "reason": Text(max_length=500, what="the reason both parties agreed on"),
+        "reason": Text(max_length=500, what="the reason both parties agreed on", visible=True),
     }
 )
 
@@ -101,15 +102,15 @@ AGREEMENT = Object(
         "kind": OneOf(("Agreement",)),
         "nonce": BYTES32,
         "parties": Object({"issuer": _PARTY, "customer": _PARTY}),
-        "collector": Object({"name": NAME, "babyjubjub_public_key": _POINT}),
-        "service": Object({"name": NAME, "class": OneOf(("text-generation", "multimodal"))}),
+        "collector": Object({"name": VISIBLE_NAME, "babyjubjub_public_key": _POINT}),
+        "service": Object({"name": VISIBLE_NAME, "class": OneOf(("text-generation", "multimodal"))}),
         "tier": OneOf(("gold", "silver", "bronze")),
         "business_level": OneOf(("L1", "L2", "L3", "L4")),
         "effective": Object({"from": DATE, "until": DATE}),
         "timezone": Text(max_length=64, what="an IANA time zone"),
         "period": Text(r"P\d{1,3}[DWM]", "a period such as P1D, P1W or P1M", 5),
         "window": Text(r"PT\d{1,4}[SMH]", "a window length such as PT1H or PT5M", 7),
-        "source": Object({"name": NAME, "coverage": OneOf(("complete_log",))}),
+        "source": Object({"name": VISIBLE_NAME, "coverage": OneOf(("complete_log",))}),
         "missing_windows": OneOf(("ignore",)),
         "coverage_floor": DECIMAL,
         "grace": Text(r"PT\d{1,4}[SMH]", "a duration such as PT72H", 7),

@@ -21,6 +21,7 @@ from ledger.errors import CalendarInvalid
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", re.ASCII)
 _PERIOD = re.compile(r"P(\d{1,3})([DWM])", re.ASCII)
 _WINDOW = re.compile(r"PT(\d{1,4})([SMH])", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -91,7 +92,8 @@ def parse_window_seconds(text: str) -> int:
 def parse_date(text: str) -> date:
     """A calendar date ``2023-12-19``; raises ``CalendarInvalid``."""
     try:
-        if len(text) != 10:
+        # The library also reads 2023-W51-2 and, in other places, 20231219.
+        if not _DATE.fullmatch(text):
             raise ValueError("write YYYY-MM-DD")
         return date.fromisoformat(text)
     except ValueError as error:
@@ -116,10 +118,22 @@ def day_start_ns(day: date, zone: ZoneInfo) -> int:
 
 
 def make_period(first: date, length: PeriodLength, zone_name: str) -> Period:
-    """The period that begins on local date ``first``. Raises ``CalendarInvalid`` at the calendar's edge."""
+    """The period that begins on local date ``first``.
+
+    Raises ``CalendarInvalid`` at the calendar's edge, and where the period has no instant because a zone crossed the
+    date line (Pacific/Apia had no 2011-12-30).
+    """
     zone = load_zone(zone_name)
     try:
-        interval = Interval(day_start_ns(first, zone), day_start_ns(length.after(first), zone))
+        start_ns, end_ns = day_start_ns(first, zone), day_start_ns(length.after(first), zone)
+        if start_ns >= end_ns:
+            raise CalendarInvalid(
+                f"{first} does not exist in {zone_name}, so no period {length} starts on it; choose longer periods, "
+                "or effective dates without that day",
+                first=str(first),
+                zone=zone_name,
+            )
+        interval = Interval(start_ns, end_ns)
     except (ValueError, OverflowError) as error:
         raise CalendarInvalid(f"no period {length} starts on {first}: {error}", first=str(first)) from error
     return Period(first, length, zone_name, interval)

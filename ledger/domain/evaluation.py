@@ -129,9 +129,10 @@ class Evaluator:
         return verdict
 
     def add_all(self, rows: Iterable[RequestRow | RowRejection], *, within: Sequence[Interval] | None = None) -> None:
-        """Count the rows of one batch. ``within`` are the spans declared for this batch; empty: none, nothing is outside.
+        """Count the rows of one batch.
 
-        Without it every span counts as declared for it.
+        ``within`` are the spans declared for this batch; empty: none were, and nothing lies outside. Without it every
+        span counts as declared for the batch.
         """
         self._within = self._spans if within is None else union(within)
         for row in rows:

@@ -6,7 +6,7 @@ The library function ``datetime.fromisoformat`` drops nanoseconds, so text is re
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Protocol
 
 from ledger.errors import InstantInvalid
@@ -14,8 +14,14 @@ from ledger.errors import InstantInvalid
 SECOND_NS = 1_000_000_000
 DAY_NS = 86_400 * SECOND_NS
 
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
+# Hours and offsets are bounded here, because the library reads +00:99 as 99 minutes and, from 3.14, 24:00.
+_RFC3339 = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):\d\d:\d\d)(?:\.(\d{1,9}))?(Z|z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# The whole years whose nanoseconds fit 64 bits with a sign.
+_FIRST_NS = (datetime(1678, 1, 1, tzinfo=UTC) - _EPOCH).days * DAY_NS
+_END_NS = (datetime(2262, 1, 1, tzinfo=UTC) - _EPOCH).days * DAY_NS
 
 
 class Clock(Protocol):
@@ -29,7 +35,8 @@ class Clock(Protocol):
 def parse_instant_ns(text: str) -> int:
     """Nanoseconds of an RFC 3339 instant such as ``2023-12-19T00:00:02.106523644Z``.
 
-    A zone is required (``Z`` or ``+hh:mm``), at most nine fractional digits. Raises ``InstantInvalid``.
+    A zone is required (``Z`` or ``+hh:mm``), at most nine fractional digits, and the instant lies in the years 1678
+    to 2261. Raises ``InstantInvalid``.
     """
     match = _RFC3339.fullmatch(text) if len(text) <= 40 else None
     if match is None:
@@ -42,13 +49,21 @@ def parse_instant_ns(text: str) -> int:
         since = moment - _EPOCH
     except (ValueError, OverflowError) as error:
         raise InstantInvalid(f"{text!r} is not an instant: {error}", text=text) from error
-    return (since.days * 86_400 + since.seconds) * SECOND_NS + int((fraction or "").ljust(9, "0"))
+    instant_ns = (since.days * 86_400 + since.seconds) * SECOND_NS + int((fraction or "").ljust(9, "0"))
+    if not _FIRST_NS <= instant_ns < _END_NS:
+        raise InstantInvalid(f"{text!r} is not an instant of the years 1678 to 2261", text=text)
+    return instant_ns
 
 
 def format_instant_ns(instant_ns: int) -> str:
-    """RFC 3339 in UTC, with nine fractional digits unless they are all zero."""
+    """RFC 3339 in UTC, with nine fractional digits unless they are all zero.
+
+    Any integer has a text, for messages: one that no four-digit year holds is shown as its nanoseconds.
+    """
     seconds, fraction = divmod(instant_ns, SECOND_NS)
     days, rest = divmod(seconds, 86_400)
-    date = datetime.fromordinal(_EPOCH.toordinal() + days)
+    if not date.min.toordinal() <= _EPOCH.toordinal() + days <= date.max.toordinal():
+        return f"{instant_ns} ns since 1970-01-01T00:00:00Z"
+    day = date.fromordinal(_EPOCH.toordinal() + days)
     clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
-    return f"{date:%Y-%m-%d}T{clock}" + (f".{fraction:09}" if fraction else "") + "Z"
+    return f"{day.isoformat()}T{clock}" + (f".{fraction:09}" if fraction else "") + "Z"

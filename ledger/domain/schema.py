@@ -25,6 +25,17 @@ class Shape(Protocol):
     def json_schema(self) -> JsonSchema: ...
 
 
+# Characters that no one sees or that turn the text around them: controls, line and paragraph separators, soft
+# hyphen, marks and overrides of direction, invisible operators, byte order mark, annotations, and halves of surrogate
+# pairs. The joiners U+200C and U+200D and the tags of flags are writing and stay. An explicit list, because
+# categories move with the Unicode version; the classes of Python and of ECMA-262 read it alike.
+_HIDDEN = (
+    r"\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
+    r"\ufeff\ufff9-\ufffb"
+)
+_HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
+
+
 def fail(at: str, message: str, **data: Any) -> DocumentInvalid:
     """The error for a field: ``at`` is its path such as ``objectives[0].target``."""
     return DocumentInvalid(f"{at or 'document'}: {message}", field=at, **data)
@@ -32,12 +43,16 @@ def fail(at: str, message: str, **data: Any) -> DocumentInvalid:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string, optionally by pattern (whole match) and with bounds on its length."""
+    """A string, optionally by pattern (whole match) and with bounds on its length.
+
+    ``visible`` is for texts that people read: control and invisible characters are refused.
+    """
 
     pattern: str | None = None
     what: str = "text"
     max_length: int = 500
     min_length: int = 1
+    visible: bool = False
 
     def check(self, value: Any, at: str) -> None:
         if not isinstance(value, str):
@@ -46,11 +61,15 @@ class Text:
             raise fail(at, f"must have {self.min_length} to {self.max_length} characters, has {len(value)}")
         if self.pattern is not None and not re.fullmatch(self.pattern, value, re.ASCII):
             raise fail(at, f"{value[:80]!r} is not {self.what}")
+        if self.visible and (found := _HIDDEN_CHARACTER.search(value)):
+            raise fail(at, f"holds the control or invisible character U+{ord(found[0]):04X}; write {self.what} without")
 
     def json_schema(self) -> JsonSchema:
         found: JsonSchema = {"type": "string", "minLength": self.min_length, "maxLength": self.max_length}
         if self.pattern is not None:
             found |= {"pattern": f"^(?:{self.pattern})$", "description": self.what}
+        elif self.visible:
+            found |= {"pattern": f"^[^{_HIDDEN}]*$", "description": f"{self.what}, no control or invisible characters"}
         return found
 
 

@@ -9,7 +9,7 @@ JSON is read, too, being YAML. Every message names file, line and field.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +26,28 @@ MAX_DEPTH = 32
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,15})", re.ASCII)
 
 
-def load_agreement(path: Path) -> Agreement:
+Check = Callable[[Agreement], object]
+"""A rule of another layer on a valid agreement; raises ``DocumentInvalid`` with the field."""
+
+
+def load_agreement(path: Path, *, check: Check | None = None) -> Agreement:
     """Read and validate an agreement file; raises ``DocumentInvalid`` with file, line and field."""
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise DocumentInvalid(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
-    return parse_agreement(data, str(path))
+    return parse_agreement(data, str(path), check=check)
 
 
-def parse_agreement(data: bytes, name: str) -> Agreement:
+def parse_agreement(data: bytes, name: str, *, check: Check | None = None) -> Agreement:
     """Validate agreement bytes; ``name`` stands for the file in messages."""
     document, lines = parse_document(data, name, AGREEMENT)
     try:
-        return Agreement.from_document(document)
+        agreement = Agreement.from_document(document)
+        if check is not None:
+            check(agreement)
+        return agreement
     except DocumentInvalid as error:
         field = str(error.data.get("field", ""))
         line = _line_of(field, lines)
@@ -98,7 +105,7 @@ class _Builder:
         self._check_node(event, at, depth)
         self.lines[at] = _line(event)
         if isinstance(event, yaml.ScalarEvent):
-            return _scalar(event, shape)
+            return _scalar(event, self._text(event, at), shape)
         if isinstance(event, yaml.SequenceStartEvent):
             items: list[Any] = []
             item_shape = shape.item if isinstance(shape, ListOf) else None
@@ -110,7 +117,7 @@ class _Builder:
             if not isinstance(following, yaml.ScalarEvent):
                 raise self._fail(following, at, "a key must be plain text")
             self._check_node(following, at, depth)
-            key = following.value
+            key = self._text(following, at)
             path = f"{at}.{key}" if at else key
             if key in members:
                 raise self._fail(following, path, f"the key stands twice; first in line {self.lines[path]}")
@@ -127,13 +134,20 @@ class _Builder:
         if tag is not None:
             raise self._fail(event, at, f"tags are not allowed (found {tag})")
 
+    def _text(self, event: yaml.ScalarEvent, at: str) -> str:
+        """A scalar's text. Pairs of surrogate escapes (as JSON writes them) become the character that they mean."""
+        try:
+            text: str = event.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            raise self._fail(event, at, "holds half of a surrogate pair, which is no character") from None
+        return text
+
     def _fail(self, event: yaml.Event, at: str, message: str) -> DocumentInvalid:
         return _refused(self._name, _line(event), at, message)
 
 
-def _scalar(event: yaml.ScalarEvent, shape: Shape | None) -> Any:
+def _scalar(event: yaml.ScalarEvent, value: str, shape: Shape | None) -> Any:
     """Text, unless the shape asks for a number or a flag and the scalar is a plain one of that kind."""
-    value: str = event.value
     if event.implicit[0]:
         if isinstance(shape, Integer) and _INTEGER.fullmatch(value):
             return int(value)

@@ -85,7 +85,7 @@ class RequestLog:
     def _chunks(self) -> Iterator[tuple[list[bytes], bool]]:
         """Lists of whole lines; the flag is False for a last line without a line end."""
         rest = b""
-        while chunk := self._stream.read(READ_BYTES):
+        while chunk := self._read_chunk():
             if self.bytes_read == 0:
                 chunk = self._without_mark(chunk)
             self.bytes_read += len(chunk)
@@ -98,6 +98,12 @@ class RequestLog:
             yield lines, True
         if rest:
             yield [rest], False
+
+    def _read_chunk(self) -> bytes:
+        try:
+            return self._stream.read(READ_BYTES)
+        except OSError as error:
+            raise self._unusable(self._line + 1, f"cannot be read any further: {error.strerror}") from error
 
     def _without_mark(self, chunk: bytes) -> bytes:
         chunk = chunk.removeprefix(_BOM)

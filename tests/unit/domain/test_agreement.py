@@ -172,3 +172,36 @@ def test_months_may_start_on_another_day_than_the_first() -> None:
     assert monthly.period_starting(date(2023, 2, 15)).interval.duration_ns == 28 * 86_400 * 10**9
     with pytest.raises(DocumentInvalid):
         monthly.period_starting(date(2023, 2, 1))
+
+
+HIDDEN = ["a\0b", "a\nb", "a\x1b[31m", "a\x85", "a\u202eb", "\u2066a", "a\u200b", "a\u2028", "\ufeffa", "a\ud800"]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN, ids=ascii)
+@pytest.mark.parametrize(
+    "path", ["parties.issuer.name", "parties.customer.name", "collector.name", "service.name", "source.name"]
+)
+def test_names_hold_no_control_or_invisible_characters(path: str, hidden: str) -> None:
+    with pytest.raises(DocumentInvalid, match=r"holds the control or invisible character U\+") as caught:
+        agreement(lambda plain: put(plain, path, hidden))
+    assert caught.value.data["field"] == path
+
+
+def test_the_reason_of_a_clause_holds_none_either() -> None:
+    clause = {"id": "a", "error_codes": [1], "reason": "x\u202ey"}
+    with pytest.raises(DocumentInvalid, match=r"exclusions\[0\]\.reason: .*U\+202E"):
+        agreement(lambda plain: put(plain, "exclusions", [clause]))
+
+
+@pytest.mark.parametrize("name", ["Größe & Söhne", "株式会社", "نمونه\u200cها", "🏳️\u200d🌈 AG", "O'Neil <x>"])
+def test_names_may_be_written_in_any_script(name: str) -> None:
+    assert agreement(lambda plain: put(plain, "parties.issuer.name", name)).issuer.name == name
+
+
+def test_a_day_that_the_zone_skipped_is_named_with_its_field() -> None:
+    def change(plain: dict[str, Any]) -> None:
+        put(plain, "timezone", "Pacific/Apia")
+        put(plain, "effective", {"from": "2011-12-01", "until": "2012-01-01"})
+
+    with pytest.raises(DocumentInvalid, match="timezone: 2011-12-30 does not exist in Pacific/Apia"):
+        agreement(change)

@@ -14,6 +14,7 @@ from ledger.domain.calendar import (
     day_start_ns,
     load_zone,
     make_period,
+    parse_date,
     parse_period_length,
     parse_window_seconds,
     periods_from,
@@ -111,3 +112,18 @@ def test_window_lengths(text: str, seconds: int) -> None:
 def test_leap_seconds_do_not_exist() -> None:
     before, after = parse_instant_ns("2016-12-31T23:59:59Z"), parse_instant_ns("2017-01-01T00:00:00Z")
     assert after - before == SECOND_NS
+
+
+@pytest.mark.parametrize(
+    "text", ["2023-W51-2", "20231219", "2023-12-19T", "2023-1-019", "２023-12-19", " 2023-12-1", "2023-02-29", ""]
+)
+def test_a_date_is_written_in_one_way(text: str) -> None:
+    with pytest.raises(CalendarInvalid, match="not a date"):
+        parse_date(text)
+
+
+def test_a_day_that_a_zone_skipped_is_named() -> None:
+    with pytest.raises(CalendarInvalid, match="2011-12-30 does not exist in Pacific/Apia"):
+        make_period(date(2011, 12, 30), PeriodLength(1, "D"), "Pacific/Apia")
+    week = make_period(date(2011, 12, 26), PeriodLength(1, "W"), "Pacific/Apia")
+    assert week.interval.duration_ns == 6 * 24 * 3600 * SECOND_NS

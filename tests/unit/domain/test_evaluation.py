@@ -1,12 +1,12 @@
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
 from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, period_at, period_named
@@ -189,12 +189,13 @@ def test_an_instant_is_in_the_period_found_for_it(zone: str, length: str) -> Non
         assert (found is None) == (step < 0 or instant >= _end(terms)), step
 
 
-@pytest.mark.parametrize("year", ["0001", "1677", "2262", "9999"])
+@pytest.mark.parametrize("year", [1, 1677, 2262, 9999])
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
-def test_instants_at_the_edges_of_the_calendar_are_in_no_period(year: str, zone: str) -> None:
+def test_instants_at_the_edges_of_the_calendar_are_in_no_period(year: int, zone: str) -> None:
     terms = agreement(lambda d: put(d, "timezone", zone))
-    for text in (f"{year}-01-01T00:00:00Z", f"{year}-12-31T23:59:59.999999999Z"):
-        assert period_at(terms, parse_instant_ns(text)) is None
+    days = [date(*day).toordinal() - date(1970, 1, 1).toordinal() for day in ((year, 1, 1), (year, 12, 31))]
+    for instant_ns in (days[0] * 24 * HOUR_NS, (days[1] + 1) * 24 * HOUR_NS - 1):
+        assert period_at(terms, instant_ns) is None
 
 
 def _end(terms: Any) -> int:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
@@ -11,6 +11,20 @@ from ledger.errors import InstantInvalid
 @given(st.integers(-(2**60), 2**62))
 def test_an_instant_survives_its_text(instant_ns: int) -> None:
     assert parse_instant_ns(format_instant_ns(instant_ns)) == instant_ns
+
+
+@given(st.integers())
+@example(-(2**63))
+@example(2**64)
+@example(10**30)
+def test_every_integer_has_a_text(instant_ns: int) -> None:
+    assert format_instant_ns(instant_ns)
+
+
+def test_the_first_years_have_four_digits() -> None:
+    assert format_instant_ns(-62_135_596_800 * 10**9) == "0001-01-01T00:00:00Z"
+    assert parse_instant_ns("1678-01-01T00:00:00Z") >= -(2**63)
+    assert parse_instant_ns("2261-12-31T23:59:59.999999999Z") < 2**63
 
 
 def test_nanoseconds_are_kept() -> None:
@@ -34,6 +48,16 @@ def test_an_offset_is_applied() -> None:
         "2023-12-19 00:00:00Z",
         "2023-12-19T00:00:00 Z",
         "1702944000",
+        "2023-12-19T00:00:00+00:99",
+        "2023-12-19T00:00:00-05:60",
+        "2023-12-19T00:00:00+24:00",
+        "2023-12-19T24:00:00Z",
+        "1677-12-31T23:59:59.999999999Z",
+        "1678-01-01T00:00:00+00:01",
+        "2262-01-01T00:00:00Z",
+        "2261-12-31T23:59:59-00:01",
+        "0001-01-01T00:00:00+10:00",
+        "9999-12-31T23:00:00Z",
         "２023-12-19T00:00:00Z",
         "",
     ],

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ledger.domain.agreement import Agreement
 from ledger.domain.agreement_schema import AGREEMENT
+from ledger.domain.schema import fail
 from ledger.errors import DocumentInvalid
 from ledger.ingest.agreement_yaml import MAX_BYTES, load_agreement, parse_agreement, parse_document
 from tests.unit.domain.samples import EXAMPLES
@@ -135,3 +137,36 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
 def test_the_examples_are_valid_and_unsigned(path: Path) -> None:
     assert "signatures" not in load_agreement(path).document
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field"),
+    [
+        ('kind: Agreement\nservice: {name: "a\\ud800b"}\n', 2, "service.name"),
+        ('kind: Agreement\nservice: {name: "\\udc00\\ud800"}\n', 2, "service.name"),
+        ('kind: Agreement\n\n"\\udfff": 1\n', 3, ""),
+    ],
+)
+def test_half_a_character_is_refused_where_it_stands(text: str, line: int, field: str) -> None:
+    error = refused(text)
+    assert "surrogate" in error.message
+    assert (error.data["line"], error.data["field"]) == (line, field)
+
+
+def test_escaped_pairs_as_json_writes_them_are_characters() -> None:
+    document, _ = parse_document(TEXT.replace("Example Provider Ltd", "Provider \U0001f600").encode(), "a", AGREEMENT)
+    escaped = json.dumps(document)
+    assert "\\ud83d\\ude00" in escaped
+    assert parse_agreement(escaped.encode(), "a.json").issuer.name == "Provider \U0001f600"
+
+
+def test_what_another_layer_refuses_is_named_with_its_line() -> None:
+    def check(agreement: Agreement) -> None:
+        raise fail("collector.name", f"{agreement.service} has none")
+
+    with pytest.raises(DocumentInvalid) as caught:
+        parse_agreement(TEXT.encode(), "a.yaml", check=check)
+    assert (
+        caught.value.message
+        == f"a.yaml:{line_of(TEXT, 'name: example-collector')}: collector.name: example-chat has none"
+    )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import sys
@@ -117,6 +118,9 @@ def test_rounding_up_changes_no_comparison_with_a_threshold(seconds: Decimal, th
         (line(started_at=1702944000), Reason.TIME_INVALID, "started_at"),
         (line(started_at=""), Reason.TIME_INVALID, "started_at"),
         (line(started_at="2023-12-19T00:00:61.5Z"), Reason.TIME_INVALID, "started_at"),
+        (line(started_at="9999-12-31T23:00:00Z"), Reason.TIME_INVALID, "started_at"),
+        (line(started_at="0001-01-01T00:00:00+10:00"), Reason.TIME_INVALID, "started_at"),
+        (line(started_at="2023-12-19T00:00:00+00:99"), Reason.TIME_INVALID, "started_at"),
         (line()[:-2] + b',"service":"chat"}\n', Reason.DUPLICATE_KEY, "service"),
         (line()[:-2] + b',"x":{"y":1,"y":1}}\n', Reason.DUPLICATE_KEY, "y"),
         (line()[:-2] + b',"\\u0073ervice":"chat"}\n', Reason.DUPLICATE_KEY, "service"),
@@ -323,3 +327,23 @@ def test_a_line_that_nests_without_end_is_one_rows_problem_even_where_recursion_
 
 def test_brackets_inside_a_text_do_not_nest() -> None:
     assert isinstance(only(line(error_msg="[" * 500 + '"{')), RequestRow)
+
+
+class _Failing(io.RawIOBase):
+    """A file whose disk fails after some whole lines."""
+
+    def __init__(self, data: bytes) -> None:
+        self._chunks = [data]
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._chunks:
+            raise OSError(errno.EIO, "Input/output error")
+        return self._chunks.pop()
+
+
+def test_a_disk_that_fails_midway_is_named_with_file_and_line() -> None:
+    with pytest.raises(RequestLogUnusable, match=r"^log:3: cannot be read any further: Input/output error$"):
+        list(RequestLog(_Failing(line() + line(request_id="r-2")), "log"))  # type: ignore[arg-type]
