@@ -142,6 +142,12 @@ class DataDirectoryInvalid(BadInput):
     code = "data_directory_invalid"
 
 
+class DataDirectoryInUse(BadInput):
+    """Another process works the data directory; ``data`` has its path and that process's id."""
+
+    code = "data_directory_in_use"
+
+
 class AddressTaken(BadInput):
     """Another process listens on the address already, or this one may not; ``data`` has host and port."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ledger.app.agreements import registered_agreement
+from ledger.app.agreements import RegisteredAgreement, load_agreement, registered_agreement
 from ledger.app.attestations import anchored
 from ledger.app.evidence import Anchor, Attestor, Recording, StatementContext
 from ledger.app.ports import Database
@@ -18,18 +18,22 @@ def register_on_chain(database: Database, event_id: str, *, attestor: Attestor, 
     """Register the terms of an ``agreement_registered`` event with the customer's signature."""
     with database.read() as tx:
         registered = registered_agreement(tx.events.by_id(event_id).payload, attestor)
-    if registered.registration is not None and registered.customer_signature is not None:
-        anchor.register(registered.registration, registered.customer_signature)
+    _register(registered, anchor)
 
 
 def anchor_statement(database: Database, event_id: str, *, attestor: Attestor, anchor: Anchor, clock: Clock) -> None:
-    """Record the proof of an ``attestation_recorded`` event on chain, then in the log."""
+    """Record the proof of an ``attestation_recorded`` event on chain, then in the log.
+
+    The terms are registered first where they are not yet: stages may be worked in any order.
+    """
     with database.read() as tx:
         proof = tx.events.by_id(event_id).payload
         statement = issued_event(tx, proof["statement_id"]).payload
         key = json.loads(tx.batches.get(proof["verification_key"]))
         if anchored(tx, proof["statement_id"]) is not None:
             return
+        registered = load_agreement(tx, proof["sla_id"], attestor)
+    _register(registered, anchor)
     recording = Recording(
         sla_id=proof["sla_id"],
         start_ns=int(statement["start_ns"]),
@@ -63,3 +67,8 @@ def anchor_statement(database: Database, event_id: str, *, attestor: Attestor, a
                 [NewEvent("anchor_recorded", payload, occurred_at_ns=clock.now_ns())],
                 expected_version=1,
             )
+
+
+def _register(registered: RegisteredAgreement, anchor: Anchor) -> None:
+    if registered.registration is not None and registered.customer_signature is not None:
+        anchor.register(registered.registration, registered.customer_signature)

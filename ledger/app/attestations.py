@@ -64,15 +64,26 @@ def anchored(tx: Transaction, statement_id: str) -> StoredEvent | None:
     return _find(tx, statement_id, "anchor_recorded")
 
 
+def proved_circuits(tx: Transaction) -> list[dict[str, Any]]:
+    """The circuits whose proofs this ledger holds, as a trust file pins them."""
+    found = {
+        (row["attestation"]["circuit_id"], row["attestation"]["dev_key"])
+        for row in tx.views.statements()
+        if row["attestation"] is not None
+    }
+    return [{"circuit_id": circuit_id, "dev_unsafe": dev_key} for circuit_id, dev_key in sorted(found)]
+
+
 def _find(tx: Transaction, statement_id: str, event_type: str) -> StoredEvent | None:
     return next((e for e in tx.events.stream(attestation_stream(statement_id)) if e.type == event_type), None)
 
 
 def _load(tx: Transaction, event_id: str, attestor: Attestor) -> _Material:
-    statement = tx.events.by_id(event_id).payload
+    event = tx.events.by_id(event_id)
+    statement = event.payload
     registered = load_agreement(tx, statement["sla_id"], attestor)
     period = period_named(registered.agreement, statement["period"])
-    windows = load_windows(tx, registered, period).windows
+    windows = load_windows(tx, registered, period, before_seq=event.seq).windows
     salts = load_salts(tx.secrets, int(statement["seal_key"]), attestor.block_count(len(windows)))
     return _Material(statement, registered, period, windows, salts)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any
 
 from ledger.app.attestations import anchored, proved
 from ledger.app.ports import Transaction
 from ledger.app.statements import issued_event, load_salts
+from ledger.app.windows import judgements
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
 from ledger.domain.naming import seal_stream, telemetry_stream
@@ -63,10 +65,12 @@ def build_opening(tx: Transaction, statement_id: str) -> bytes:
 
     Raises ``NotFound`` for an unknown statement, or where nothing was sealed because no circuit attests its terms.
     """
-    issued = issued_event(tx, statement_id).payload
+    event = issued_event(tx, statement_id)
+    issued = event.payload
     if issued["seal_key"] is None:
         raise NotFound(f"nothing is sealed for {statement_id}, so there is nothing to open", statement_id=statement_id)
-    windows = tx.views.windows(issued["sla_id"], issued["period"])
+    first = date.fromisoformat(issued["period"].partition("/")[0])
+    windows = judgements(tx, issued["sla_id"], first, before_seq=event.seq)
     seal_key = int(issued["seal_key"])
     blocks = sum(1 for _ in tx.events.stream(seal_stream(seal_key)))
     return canonical_bytes(

@@ -127,6 +127,10 @@ class Outbox(Protocol):
         """Record a failed attempt; without ``retry_at_ns`` the row is parked for an operator."""
         ...
 
+    def release(self) -> None:
+        """Make all pending work due now. For a start at which no other worker can hold a lease."""
+        ...
+
     def parked(self) -> Sequence[tuple[str, str, int, str]]:
         """(event_id, stage, attempts, error) of parked rows."""
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
@@ -66,13 +67,27 @@ def evaluate_windows(
     return JudgedPeriod(windows, inputs)
 
 
-def load_windows(tx: Transaction, registered: RegisteredAgreement, period: Period) -> JudgedPeriod:
-    """The newest judgements of a period as the ledger holds them."""
-    last: dict[int, Mapping[str, Any]] = {}
-    for event in tx.events.stream(windows_stream(registered.sla_id, period.first)):
-        last[event.payload["index"]] = event.payload
-    windows = tuple(_window(registered, last[index]) for index in sorted(last))
+def load_windows(
+    tx: Transaction, registered: RegisteredAgreement, period: Period, *, before_seq: int | None = None
+) -> JudgedPeriod:
+    """The newest judgements of a period as the ledger holds them, or held them before ``before_seq``.
+
+    A statement was made from those before it; facts that came later do not change what it says.
+    """
+    last = judgements(tx, registered.sla_id, period.first, before_seq=before_seq)
+    windows = tuple(_window(registered, payload) for payload in last)
     return JudgedPeriod(windows, tuple(last[0]["inputs"]) if last else ())
+
+
+def judgements(
+    tx: Transaction, sla_id: str, first: date, *, before_seq: int | None = None
+) -> tuple[Mapping[str, Any], ...]:
+    """The newest ``window_evaluated`` payload of every window of a period, by index; see ``load_windows``."""
+    last: dict[int, Mapping[str, Any]] = {}
+    for event in tx.events.stream(windows_stream(sla_id, first)):
+        if before_seq is None or event.seq < before_seq:
+            last[event.payload["index"]] = event.payload
+    return tuple(last[index] for index in sorted(last))
 
 
 def _load(

@@ -305,6 +305,10 @@ class _Outbox:
         job.state = "parked" if retry_at_ns is None else "pending"
         job.due_at_ns = job.due_at_ns if retry_at_ns is None else retry_at_ns
 
+    def release(self) -> None:
+        for job in self.handle.changing.jobs.values():
+            job.due_at_ns = 0
+
     def parked(self) -> Sequence[tuple[str, str, int, str]]:
         jobs = self.handle.state.jobs.items()
         return [(event_id, stage, job.attempts, job.error) for (event_id, stage), job in jobs if job.state == "parked"]

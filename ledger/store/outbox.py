@@ -67,6 +67,9 @@ class SqlOutbox:
             update(tables.outbox).where(_is(event_id, stage)).values(error=error[:MAX_ERROR_CHARS], **values)
         )
 
+    def release(self) -> None:
+        self._connection.execute(update(tables.outbox).where(_outbox.state == "pending").values(due_at_ns=0))
+
     def parked(self) -> Sequence[tuple[str, str, int, str]]:
         rows = self._connection.execute(
             select(_outbox.event_id, _outbox.stage, _outbox.attempts, _outbox.error)

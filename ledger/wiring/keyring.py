@@ -1,4 +1,4 @@
-"""The secrets of a data directory: one file each, made on first use, readable by its owner alone."""
+"""The secrets of a data directory: one file each, readable by its owner alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ledger.app.ports import Randomness
 from ledger.attest.signing import SEED_BYTES, SigningKey, load_key, save_secret
+from ledger.errors import KeyFileUnusable
 
 
 class Keyring:
@@ -15,13 +16,24 @@ class Keyring:
         self._folder = folder
         self._randomness = randomness
 
-    def secret(self, name: str) -> bytes:
-        """The secret called ``name``; raises ``KeyFileUnusable`` where its file is open to others."""
+    def make(self, name: str) -> None:
+        """Make the secret called ``name`` unless it is there. Two makers at once agree on one of theirs."""
         path = self._folder / f"{name}.key"
-        if not path.exists():
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.exists():
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
             save_secret(path, self._randomness.bytes(SEED_BYTES))
-        return load_key(path).seed()
+        except KeyFileUnusable:
+            if not path.exists():
+                raise
+
+    def secret(self, name: str) -> bytes:
+        """The secret called ``name``; raises ``KeyFileUnusable`` where its file is missing or open to others.
+
+        A missing key is never replaced: what it signed would belong to nobody, and what comes would be another's.
+        """
+        return load_key(self._folder / f"{name}.key").seed()
 
     def signing_key(self, name: str) -> SigningKey:
         """The Ed25519 key of a secret."""

@@ -71,6 +71,7 @@ def first_key(keyring: Keyring, environment_line: str | None) -> NoteKey:
     """The key a new log begins with: from the environment, or made in the keyring. Its name is the origin."""
     if environment_line:
         return _from_environment(environment_line)
+    keyring.make("log")
     return _named(keyring.signing_key("log"))
 
 

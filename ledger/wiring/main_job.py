@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.app.agreements import load_agreement, register_agreement, registration_of
-from ledger.app.attestations import anchored, proved
+from ledger.app.attestations import anchored, proved, proved_circuits
 from ledger.app.bundles import build_opening
 from ledger.app.observations import ReadRows, RecordedBatch, record_observations
 from ledger.app.statements import IssuedStatement, issue_statement
@@ -102,12 +102,10 @@ def run_main_job(
 def _evidence(services: Services, agreement: Agreement, batch: RecordedBatch, statement: IssuedStatement) -> MainJob:
     with services.database.read() as tx:
         proof, placed = proved(tx, statement.id), anchored(tx, statement.id)
+        circuits = proved_circuits(tx)
         opening = build_opening(tx, statement.id) if not statement.settlement.not_attestable else None
         vkey = services.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
     signer, anchor = services.log_signer, services.chain.anchor
-    circuits = []
-    if proof is not None:
-        circuits = [{"circuit_id": proof.payload["circuit_id"], "dev_unsafe": proof.payload["dev_key"]}]
     trust = {
         "format": TRUST_FORMAT,
         "log": {"origin": signer.origin, "vkey": vkey},

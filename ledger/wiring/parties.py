@@ -18,6 +18,8 @@ class DemoParties:
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
+        for name in ("customer", "customer-evm", "collector"):
+            keyring.make(name)
         self._collector_seed = keyring.secret("collector")
 
     def with_keys(self, document: Mapping[str, Any]) -> dict[str, Any]:

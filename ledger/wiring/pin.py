@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from ledger.domain.canonical import canonical_bytes, parse_json
 from ledger.errors import SlaLedgerError, StorageDamaged, StorageUnavailable
 from ledger.merkle.checkpoint import parse_checkpoint
 from ledger.merkle.note import MAX_NOTE_BYTES, parse_note
+from ledger.wiring.files import replace_file
 
 PIN_FORMAT = "sla-ledger/pin/v1"
 
@@ -65,25 +65,10 @@ class PinFile:
 
     def write(self, size: int, root: bytes, note: str) -> None:
         content = canonical_bytes({"format": PIN_FORMAT, "note": note, "root": root.hex(), "size": str(size)})
-        temporary: str | None = None
         try:
-            descriptor, temporary = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=self._path.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(self._path)
-            temporary = None
-            folder = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            replace_file(self._path, content)
         except OSError as error:
             raise self._unavailable(error) from error
-        finally:
-            if temporary is not None:
-                Path(temporary).unlink(missing_ok=True)
 
     def _unavailable(self, error: OSError) -> StorageUnavailable:
         return StorageUnavailable(

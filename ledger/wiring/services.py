@@ -36,12 +36,16 @@ from ledger.store.database import SqliteDatabase
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain
 from ledger.wiring.clock import SystemClock, SystemRandomness
-from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, PIN_FILE
+from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
+from ledger.wiring.files import replace_file
 from ledger.wiring.keyring import Keyring
+from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
 from ledger.wiring.pin import PinFile
 from ledger.wiring.witness_client import read_witnesses
 
+OWN_KEYS = ("issuer", "issuer-evm", "deployer-evm")
+MAX_TIMESTAMP_S = 2**63 // SECOND_NS
 POLL_S = 0.2
 RETRY_SIGNING_S = 10
 WITNESSES_FILE = "witnesses.json"
@@ -108,6 +112,7 @@ class Services:
         self.public_log = PublicLog(self.database, self.log_signer.identity)
         self._cosigners = self._open_witnesses(notify)
         self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
+        self._lock: DirectoryLock | None = None
         self._genesis_timestamp_s = genesis_timestamp_s
         circuits = load_circuits(resource_dir("circuits"))
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
@@ -117,7 +122,14 @@ class Services:
 
     @cached_property
     def chain(self) -> ReplayedChain:
-        """The embedded chain, rebuilt from its stored transactions when it is first needed."""
+        """The embedded chain, rebuilt from its stored transactions when it is first needed.
+
+        It lives in this process, so the directory is this process's alone from here on, and so is the outbox: what
+        a killed process had leased is due again. Raises ``DataDirectoryInUse``.
+        """
+        self._lock = DirectoryLock(self.folder)
+        with self.database.begin() as tx:
+            tx.outbox.release()
         accounts = ChainAccounts.from_secrets(
             deployer=self.keyring.secret("deployer-evm"), issuer=self.keyring.secret("issuer-evm")
         )
@@ -197,38 +209,35 @@ class Services:
         for prover in self._provers.values():
             prover.close()
         self.database.close()
+        if self._lock is not None:
+            self._lock.release()
 
 
 def create_data(folder: Path, *, key_cache: Path, notify: Notify) -> Services:
-    """Open a data directory, making it first where ``folder`` is absent or empty.
+    """Open a data directory, making it first where ``folder`` is absent, empty or was left half made.
 
-    Raises ``DataDirectoryInvalid`` where the folder holds something else: nothing of another's is written into.
+    Keys and database come first and the marker last, whole or not at all. Raises ``DataDirectoryInvalid`` where the
+    folder holds something else: nothing of another's is written into.
     """
-    marker = folder / DATA_FILE
-    if not marker.exists():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise DataDirectoryInvalid(
-                f"{folder} is not empty and holds no ledger; name a new or empty directory", path=str(folder)
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-        first = first_key(Keyring(folder / "keys", SystemRandomness()), os.environ.get(LOG_KEY_VARIABLE))
-        genesis = {
-            "format": DATA_FORMAT,
-            "genesis_timestamp_s": SystemClock().now_ns() // SECOND_NS,
-            "log_vkey": first.key.vkey(),
-        }
-        marker.write_bytes(canonical_bytes(genesis))
+    if not (folder / DATA_FILE).exists():
+        _make_data(folder)
     return open_data(folder, key_cache=key_cache, notify=notify)
 
 
 def open_data(folder: Path, *, key_cache: Path | None = None, notify: Notify = lambda _: None) -> Services:
-    """Open a data directory that ``create_data`` made; raises ``DataDirectoryInvalid``."""
+    """Open a data directory that ``create_data`` made.
+
+    Raises ``DataDirectoryInvalid``, also where the database is gone: a new one under the old keys would be another
+    history in the same name. Raises ``DataDirectoryInUse``, and ``KeyFileUnusable`` for a missing key.
+    """
     marker = folder / DATA_FILE
     try:
         document = parse_json(marker.read_bytes(), max_bytes=4096)
         if document["format"] != DATA_FORMAT:
             raise ValueError(f"its format is {document['format']!r}")
         timestamp_s = int(document["genesis_timestamp_s"])
+        if not 0 <= timestamp_s < MAX_TIMESTAMP_S:
+            raise ValueError(f"genesis_timestamp_s {timestamp_s} is no time")
         # Directories made before keys could be rotated do not say it: there the first key is the only one.
         first = parse_vkey(document["log_vkey"]) if "log_vkey" in document else None
     except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
@@ -236,7 +245,41 @@ def open_data(folder: Path, *, key_cache: Path | None = None, notify: Notify = l
             f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger demo --out DIR",
             path=str(folder),
         ) from error
+    database = folder / DATABASE_FILE
+    if not database.is_file() or database.stat().st_size == 0:
+        raise DataDirectoryInvalid(
+            f"{database} is missing or empty, but the directory's keys have signed its log: restore it from a backup",
+            path=str(database),
+        )
     return Services(folder, timestamp_s, first, key_cache=key_cache or default_key_cache(), notify=notify)
+
+
+def _make_data(folder: Path) -> None:
+    try:
+        present = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    except OSError as error:
+        raise DataDirectoryInvalid(f"{folder} is not a directory ({error.strerror})", path=str(folder)) from error
+    if any(name.partition("-")[0] not in {KEY_FOLDER, DATABASE_FILE, DATA_FILE + ".new"} for name in present):
+        raise DataDirectoryInvalid(
+            f"{folder} is not empty and holds no ledger; name a new or empty directory", path=str(folder)
+        )
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        keyring = Keyring(folder / KEY_FOLDER, SystemRandomness())
+        for name in OWN_KEYS:
+            keyring.make(name)
+        first = first_key(keyring, os.environ.get(LOG_KEY_VARIABLE))
+        # The database holds salts and raw rows; SQLite gives its side files the same mode.
+        (folder / DATABASE_FILE).touch(mode=0o600)
+        SqliteDatabase(folder / DATABASE_FILE, SystemClock(), SystemRandomness()).close()
+        genesis = {
+            "format": DATA_FORMAT,
+            "genesis_timestamp_s": SystemClock().now_ns() // SECOND_NS,
+            "log_vkey": first.key.vkey(),
+        }
+        replace_file(folder / DATA_FILE, canonical_bytes(genesis))
+    except OSError as error:
+        raise DataDirectoryInvalid(f"{folder} cannot be made ({error.strerror})", path=str(folder)) from error
 
 
 def remember_first_key(folder: Path, first: VerifierKey) -> None:
@@ -245,9 +288,7 @@ def remember_first_key(folder: Path, first: VerifierKey) -> None:
     document = parse_json(marker.read_bytes(), max_bytes=4096)
     if "log_vkey" in document:
         return
-    replacement = marker.with_suffix(".new")
-    replacement.write_bytes(canonical_bytes({**document, "log_vkey": first.vkey()}))
-    replacement.replace(marker)
+    replace_file(marker, canonical_bytes({**document, "log_vkey": first.vkey()}))
 
 
 def default_key_cache() -> Path:
