@@ -100,6 +100,8 @@ def _config(app: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         ws="none",
+        # Nothing here starts or stops with the application, and a second signal would end its wait with a traceback.
+        lifespan="off",
         timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
     )
 
