@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from ledger.attest.agreement_terms import attested_terms
+from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.output import print_json
 from ledger.domain.settlement import attestability
-from ledger.ingest.agreement_yaml import load_agreement
 
 
 @click.group()
@@ -25,7 +25,7 @@ def validate(path: Path, as_json: bool) -> None:
 
     Signatures are not checked: a draft has none.
     """
-    agreement = load_agreement(path)
+    agreement = read_agreement(path)
     reasons = attestability(agreement)
     terms_hash = None if reasons else str(attested_terms(agreement).hash())
     signed_by = sorted(agreement.document.get("signatures", {}))

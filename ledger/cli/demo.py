@@ -10,10 +10,10 @@ from typing import Any
 import click
 import yaml
 
-from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log
+from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log, read_whole_log
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.agreement import Agreement
+from ledger.domain.agreement import MAX_DAYS, Agreement
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
@@ -22,18 +22,18 @@ from ledger.domain.instant import DAY_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import RequestRow
-from ledger.domain.settlement import SettlementState
+from ledger.domain.settlement import Settlement, SettlementState
 from ledger.domain.window import period_named
-from ledger.errors import BadInput
+from ledger.errors import BadInput, StorageUnavailable
 from ledger.ingest.agreement_yaml import parse_agreement, parse_document
-from ledger.ingest.request_log import RequestLog, open_request_log
+from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
 from ledger.wiring import Services, create_data
+from ledger.wiring.clock import SystemClock
+from ledger.wiring.files import replace_file
 from ledger.wiring.main_job import MainJob, run_main_job
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import default_key_cache
-
-MAX_LOG_BYTES = 256 * 1024 * 1024
 
 EPILOG = """\b
 Writes into DIR: agreement.yaml (signed), bundle.json, trust.json, opening.json, bundles/ and the ledger itself, which
@@ -64,12 +64,12 @@ def demo(
     """
     requests = requests or resource_dir("examples") / "requests.ndjson"
     span_interval = None if span is None else parse_span(span)
-    terms = _terms(requests, agreement)
-    chosen = _period(Agreement.from_document(terms), requests, period, span_interval)
-    log = _log_bytes(requests)
-    services = create_data(out, key_cache=default_key_cache(), notify=note)
+    log = read_whole_log(requests)
+    terms = _terms(requests, log, agreement)
+    chosen = _period(Agreement.from_document(terms), requests, log, period, span_interval)
+    _require_over(chosen, SystemClock().now_ns())
+    services = _open_data(out)
     try:
-        _require_over(chosen, services.clock.now_ns())
         parties = DemoParties(services.keyring)
         nonce = "0x" + services.randomness.bytes(32).hex()
         document = parties.signed({**parties.with_keys(terms), "nonce": nonce})
@@ -83,7 +83,7 @@ def demo(
         services.close()
 
 
-def _terms(requests: Path, agreement: Path | None) -> dict[str, Any]:
+def _terms(requests: Path, log: bytes, agreement: Path | None) -> dict[str, Any]:
     """The given terms, or the example's for the service and dates that the log names."""
     path = agreement or resource_dir("examples") / "agreement.yaml"
     try:
@@ -94,7 +94,7 @@ def _terms(requests: Path, agreement: Path | None) -> dict[str, Any]:
     if agreement is not None:
         parse_agreement(data, str(path))
         return document
-    services, first_ns, last_ns = _survey(requests)
+    services, first_ns, last_ns = _survey(requests, log)
     if len(services) != 1:
         named = ", ".join(sorted(services)[:5])
         raise BadInput(f"{requests}: its rows name {len(services)} services ({named}); pass --agreement to choose one")
@@ -103,44 +103,53 @@ def _terms(requests: Path, agreement: Path | None) -> dict[str, Any]:
     return {**document, "service": {**document["service"], "name": services.pop()}, "effective": effective}
 
 
-def _survey(requests: Path) -> tuple[set[str], int, int]:
+def _survey(requests: Path, log: bytes) -> tuple[set[str], int, int]:
     """Services, first and last start of the usable rows."""
     services: set[str] = set()
     starts_ns: list[int] = []
-    with open_request_log(requests) as stream:
-        for row in RequestLog(stream, str(requests)):
-            if isinstance(row, RequestRow):
-                services.add(row.service)
-                starts_ns.append(row.started_at_ns)
+    for row in RequestLog(io.BytesIO(log), str(requests)):
+        if isinstance(row, RequestRow):
+            services.add(row.service)
+            starts_ns.append(row.started_at_ns)
     if not starts_ns:
         raise BadInput(f"{requests}: no row can be used; `sla-ledger settle` names what is wrong with each")
-    return services, min(starts_ns), max(starts_ns)
+    first_ns, last_ns = min(starts_ns), max(starts_ns)
+    if last_ns - first_ns > MAX_DAYS * DAY_NS - DAY_NS:
+        raise BadInput(
+            f"{requests}: its rows lie in {format_instant_ns(first_ns)[:4]} to {format_instant_ns(last_ns)[:4]}, which "
+            "is longer than an agreement lasts; pass --agreement to say its dates"
+        )
+    return services, first_ns, last_ns
 
 
-def _period(agreement: Agreement, requests: Path, named: str | None, span: Interval | None) -> Period:
+def _period(agreement: Agreement, requests: Path, log: bytes, named: str | None, span: Interval | None) -> Period:
     period = None if named is None else period_named(agreement, named)
     evaluator = Evaluator(agreement, period, spans=[] if span is None else [span])
     problems = Problems(str(requests))
-    read_log(requests, evaluator, problems)
+    read_log(io.BytesIO(log), str(requests), len(log), evaluator, problems)
     if evaluator.period is None or evaluator.other_periods:
         raise period_unclear(evaluator, agreement, requests)
     problems.report()
     return evaluator.period
 
 
-def _log_bytes(requests: Path) -> bytes:
-    size = requests.stat().st_size
-    if size > MAX_LOG_BYTES:
-        raise BadInput(
-            f"{requests} has {size} bytes; one batch has at most {MAX_LOG_BYTES}. `settle` reads logs of any size"
-        )
-    return requests.read_bytes()
-
-
 def _require_over(period: Period, now_ns: int) -> None:
     if period.interval.end_ns > now_ns:
         end = format_instant_ns(period.interval.end_ns)
         raise BadInput(f"the period {period} ends at {end}, which is still to come; settle it after that")
+
+
+def _open_data(out: Path) -> Services:
+    """The data directory, opened or made; raises ``BadInput`` where nothing can be written into it."""
+    try:
+        for path in (out / name for name in ("agreement.yaml", "bundle.json", "trust.json", "opening.json")):
+            if path.is_dir():
+                raise BadInput(f"{path} is a folder, and demo writes a file of that name; move it away", path=str(path))
+        if (out / "bundles").exists() and not (out / "bundles").is_dir():
+            raise BadInput(f"{out / 'bundles'} is no folder, and demo writes into it; move it away", path=str(out))
+        return create_data(out, key_cache=default_key_cache(), notify=note)
+    except OSError as error:
+        raise BadInput(f"--out {out}: {error.filename or out}: {error.strerror}", path=str(out)) from error
 
 
 def _read_rows(data: bytes) -> RequestLog:
@@ -156,22 +165,24 @@ def _step(quiet: bool) -> Callable[[str], None]:
 
 
 def _write(out: Path, document: dict[str, Any], job: MainJob) -> None:
-    (out / "bundles").mkdir(exist_ok=True)
-    (out / "agreement.yaml").write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    (out / "bundle.json").write_bytes(job.bundle)
-    (out / "bundles" / f"{job.statement.id}.json").write_bytes(job.bundle)
-    (out / "trust.json").write_bytes(canonical_bytes(job.trust))
+    _put(out / "agreement.yaml", yaml.safe_dump(document, sort_keys=False, allow_unicode=True).encode())
+    _put(out / "bundles" / f"{job.statement.id}.json", job.bundle)
+    _put(out / "bundle.json", job.bundle)
+    _put(out / "trust.json", canonical_bytes(job.trust))
     if job.opening is None:
         (out / "opening.json").unlink(missing_ok=True)
     else:
-        _write_private(out / "opening.json", job.opening)
+        # Its owner's alone: it shows the counts of every window.
+        _put(out / "opening.json", job.opening, mode=0o600)
 
 
-def _write_private(path: Path, data: bytes) -> None:
-    """A file that its owner alone reads: an opening shows the counts of every window."""
-    path.unlink(missing_ok=True)
-    path.touch(mode=0o600, exist_ok=False)
-    path.write_bytes(data)
+def _put(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Write a file whole, and its folder if need be; raises ``StorageUnavailable`` naming it."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        replace_file(path, content, mode=mode)
+    except OSError as error:
+        raise StorageUnavailable(f"{path} cannot be written: {error.strerror}", path=str(path)) from error
 
 
 def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *, as_json: bool) -> None:
@@ -191,16 +202,9 @@ def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *,
             }
         )
         return
-    shown = "-" if credit is None else f"{format_minor_units(credit, settlement.currency)} {settlement.currency}"
-    print_table(
-        (*OBJECTIVE_COLUMNS, "credit", "proof", "tx"),
-        [
-            (*objective_cells(result), shown, _short(job.proof_hash), _short(job.tx_hash))
-            for result in settlement.objectives
-        ],
-    )
+    print_table((*OBJECTIVE_COLUMNS, "credit", "proof", "tx"), _rows(settlement, job.proof_hash, job.tx_hash))
     click.echo()
-    click.echo(f"Statement {job.statement.id} of {agreement.service}, {settlement.period}: credit {shown}")
+    click.echo(f"Statement {job.statement.id} of {agreement.service}, {settlement.period}: credit {_shown(settlement)}")
     if settlement.state is SettlementState.WITHHELD:
         coverage = settlement.coverage
         click.echo(f"Withheld and unproved: {coverage.observed} of {coverage.windows} windows were observed.")
@@ -208,6 +212,21 @@ def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *,
         click.echo(f"Unproved: {reason}")
     click.echo(f"Verify it:  sla-ledger verify {out}/bundle.json --trust {out}/trust.json --accept-dev")
     click.echo(f"Serve it:   sla-ledger up --data {out} --port 8000")
+
+
+def _rows(settlement: Settlement, proof_hash: str | None, tx_hash: str | None) -> list[tuple[str, ...]]:
+    """The objectives, and the statement's credit, proof and transaction: no objective has a share of those."""
+    statement = ("statement", "", "", "", str(settlement.state))
+    return [
+        *((*objective_cells(result), "", "", "") for result in settlement.objectives),
+        (*statement, _shown(settlement), _short(proof_hash), _short(tx_hash)),
+    ]
+
+
+def _shown(settlement: Settlement) -> str:
+    if settlement.credit is None:
+        return "-"
+    return f"{format_minor_units(settlement.credit, settlement.currency)} {settlement.currency}"
 
 
 def _short(name: str | None) -> str:

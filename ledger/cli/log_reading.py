@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import BinaryIO
 
 from ledger.cli.output import note, with_progress
 from ledger.domain.agreement import Agreement
@@ -11,11 +12,12 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
-from ledger.errors import BadInput
+from ledger.errors import BadInput, InstantInvalid, IntervalInvalid, RequestLogUnusable
 from ledger.ingest.request_log import RequestLog, open_request_log
 
 SHOWN_PROBLEMS = 20
 SHOWN_PERIODS = 40
+MAX_LOG_BYTES = 256 * 1024 * 1024
 
 
 class Problems:
@@ -48,23 +50,42 @@ class Problems:
             note(f"... and {self.count - SHOWN_PROBLEMS} more rows that could not be used")
 
 
-def read_log(path: Path, evaluator: Evaluator, problems: Problems) -> None:
-    """Every row of a log into an evaluator; raises ``RequestLogUnusable`` where the file cannot be used."""
-    with open_request_log(path) as stream:
-        log = RequestLog(stream, str(path))
-        size = max(path.stat().st_size, 1)
-        add, accepted = evaluator.add, Verdict.ACCEPTED
-        # Rows hold no cycles; without the collector looking for some a million of them take a tenth less time.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            for row in with_progress(log, lambda: 100 * log.bytes_read / size, f"reading {path.name}"):
-                result = add(row)
-                if result is not accepted:
-                    problems.add(row, result)
-        finally:
-            if collecting:
-                gc.enable()
+def read_log(stream: BinaryIO, name: str, size: int, evaluator: Evaluator, problems: Problems) -> None:
+    """Every row of a log into an evaluator; raises ``RequestLogUnusable`` where the log cannot be used.
+
+    ``name`` stands in messages; ``size`` is in bytes, for progress, and 0 where it is not known (a pipe).
+    """
+    log = RequestLog(stream, name)
+    add, accepted = evaluator.add, Verdict.ACCEPTED
+    # Rows hold no cycles; without the collector looking for some a million of them take a tenth less time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for row in with_progress(log, lambda: 100 * log.bytes_read / size if size else 0, f"reading {Path(name).name}"):
+            result = add(row)
+            if result is not accepted:
+                problems.add(row, result)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def read_whole_log(path: Path) -> bytes:
+    """All bytes of a log that is to be one batch, read once (a pipe cannot be read again, and a file may grow).
+
+    Raises ``RequestLogUnusable`` where it cannot be read, or has more than ``MAX_LOG_BYTES``.
+    """
+    try:
+        with open_request_log(path) as stream:
+            data = stream.read(MAX_LOG_BYTES + 1)
+    except OSError as error:
+        raise RequestLogUnusable(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
+    if len(data) > MAX_LOG_BYTES:
+        raise RequestLogUnusable(
+            f"{path}: has more than {MAX_LOG_BYTES} bytes, the most of one batch; `settle` reads logs of any size",
+            file=str(path),
+        )
+    return data
 
 
 def parse_span(text: str) -> Interval:
@@ -72,7 +93,12 @@ def parse_span(text: str) -> Interval:
     start, separator, end = text.partition("/")
     if not separator:
         raise BadInput(f"--span {text[:80]!r}: write FROM/TO, such as 2023-12-19T00:00:00Z/2023-12-20T00:00:00Z")
-    return Interval(parse_instant_ns(start), parse_instant_ns(end))
+    try:
+        return Interval(parse_instant_ns(start), parse_instant_ns(end))
+    except IntervalInvalid as error:
+        raise BadInput(f"--span {text[:80]!r}: TO must be later than FROM", span=text[:80]) from error
+    except InstantInvalid as error:
+        raise BadInput(f"--span {text[:80]!r}: {error.message}", span=text[:80]) from error
 
 
 def period_unclear(evaluator: Evaluator, agreement: Agreement, path: Path) -> BadInput:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import click
 
-from ledger.errors import SlaLedgerError
+from ledger.errors import SlaLedgerError, Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = cli.main(args=given, prog_name="sla-ledger", standalone_mode=False)
+        sys.stdout.flush()
     except SlaLedgerError as error:
-        if "--json" in given:
-            click.echo(json.dumps(error.as_dict(), indent=2, default=str), err=True)
-        else:
-            click.echo(f"sla-ledger: {error.message}", err=True)
-        return error.exit_code
+        return _report(error, as_json="--json" in given)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -105,10 +102,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("sla-ledger: stopped", err=True)
         return 130
     except BrokenPipeError:
-        # The reader of our output went away (`| head`); keep the interpreter from writing to it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output went away (`| head`).
+        _drop_output()
         return 141
+    except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
+        where = error.filename or "the output"
+        message = f"{where}: {error.strerror or error}"
+        return _report(Unavailable(message, path=str(where)), as_json="--json" in given)
     return result if isinstance(result, int) else 0
+
+
+def _report(error: SlaLedgerError, *, as_json: bool) -> int:
+    if as_json:
+        click.echo(json.dumps(error.as_dict(), indent=2, default=str), err=True)
+    else:
+        click.echo(f"sla-ledger: {error.message}", err=True)
+    return error.exit_code
+
+
+def _drop_output() -> None:
+    """Keep the interpreter from trying again, when it ends, to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -23,10 +23,11 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table with aligned columns; columns whose cells all start with a digit are right-aligned."""
+    """A table with aligned columns; columns whose filled cells all start with a digit are right-aligned."""
     cells = [list(row) for row in rows]
     widths = [max(len(line[at]) for line in [list(header), *cells]) for at in range(len(header))]
-    right = [bool(cells) and all(row[at][:1].isdigit() for row in cells) for at in range(len(header))]
+    columns = [[row[at] for row in cells if row[at]] for at in range(len(header))]
+    right = [bool(filled) and all(cell[0].isdigit() for cell in filled) for filled in columns]
     for line in [list(header), ["-" * width for width in widths], *cells]:
         padded = [
             cell.rjust(width) if is_right else cell.ljust(width)

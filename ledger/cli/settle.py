@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents
 from ledger.cli.output import print_json, print_table
@@ -16,7 +18,7 @@ from ledger.domain.money import format_minor_units
 from ledger.domain.settlement import Settlement, SettlementState
 from ledger.domain.settlement import settle as settle_period
 from ledger.domain.window import period_named
-from ledger.ingest.agreement_yaml import load_agreement
+from ledger.ingest.request_log import open_request_log
 
 EPILOG = """\b
 Exit codes:
@@ -53,13 +55,14 @@ def settle(
 
     Pure computation: no database, no chain, no signature check.
     """
-    agreement = load_agreement(agreement_path)
+    agreement = read_agreement(agreement_path)
     if service is not None:
         agreement = agreement.for_service(service)
     period = period_named(agreement, period_text) if period_text is not None else None
     evaluator = Evaluator(agreement, period, spans=[parse_span(text) for text in span_texts])
     problems = Problems(str(requests_path))
-    read_log(requests_path, evaluator, problems)
+    with open_request_log(requests_path) as stream:
+        read_log(stream, str(requests_path), os.fstat(stream.fileno()).st_size, evaluator, problems)
     if evaluator.period is None or evaluator.other_periods:
         raise period_unclear(evaluator, agreement, requests_path)
     problems.report()

@@ -26,6 +26,7 @@ from ledger.errors import BadInput, CalendarInvalid, DocumentInvalid
 SIGNING_PREFIX = b"sla-ledger/agreement/v1\n"
 NO_CAP = money.MAX_MINOR_UNITS
 MAX_WINDOWS = 100_000
+MAX_DAYS = 36_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +370,7 @@ def _check_calendar(agreement: Agreement) -> None:
         raise fail("effective.until", "must be later than effective.from")
     if length.unit == "M" and agreement.effective_from.day > 28:
         raise fail("effective.from", "periods of months must start on a day from 1 to 28, which every month has")
-    if agreement.effective_until - agreement.effective_from > timedelta(days=36_600):
+    if agreement.effective_until - agreement.effective_from > timedelta(days=MAX_DAYS):
         raise fail("effective.until", "an agreement lasts at most 100 years")
     try:
         first_end = length.after(agreement.effective_from)

@@ -19,8 +19,8 @@ _RFC3339 = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):\d\d:\d\d)(?:\.(\d{1,9}))?(Z|z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# The whole years whose nanoseconds fit 64 bits with a sign.
-_FIRST_NS = (datetime(1678, 1, 1, tzinfo=UTC) - _EPOCH).days * DAY_NS
+# The whole years that an agreement can name: their nanoseconds are positive and fit 63 bits.
+_FIRST_NS = (datetime(1971, 1, 1, tzinfo=UTC) - _EPOCH).days * DAY_NS
 _END_NS = (datetime(2262, 1, 1, tzinfo=UTC) - _EPOCH).days * DAY_NS
 
 
@@ -35,7 +35,7 @@ class Clock(Protocol):
 def parse_instant_ns(text: str) -> int:
     """Nanoseconds of an RFC 3339 instant such as ``2023-12-19T00:00:02.106523644Z``.
 
-    A zone is required (``Z`` or ``+hh:mm``), at most nine fractional digits, and the instant lies in the years 1678
+    A zone is required (``Z`` or ``+hh:mm``), at most nine fractional digits, and the instant lies in the years 1971
     to 2261. Raises ``InstantInvalid``.
     """
     match = _RFC3339.fullmatch(text) if len(text) <= 40 else None
@@ -51,7 +51,7 @@ def parse_instant_ns(text: str) -> int:
         raise InstantInvalid(f"{text!r} is not an instant: {error}", text=text) from error
     instant_ns = (since.days * 86_400 + since.seconds) * SECOND_NS + int((fraction or "").ljust(9, "0"))
     if not _FIRST_NS <= instant_ns < _END_NS:
-        raise InstantInvalid(f"{text!r} is not an instant of the years 1678 to 2261", text=text)
+        raise InstantInvalid(f"{text!r} is not an instant of the years 1971 to 2261", text=text)
     return instant_ns
 
 

@@ -221,6 +221,35 @@ def test_an_agreement_that_cannot_be_used_ends_with_2(
     assert run("agreements", "validate", path).code == 2
 
 
+@pytest.mark.parametrize("name", ["agreement.yaml", "agreement-impact.yaml"])
+def test_a_collector_key_off_the_curve_is_named_with_file_and_line(run: Run, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.yaml"
+    text = (EXAMPLES / name).read_text()
+    path.write_text(re.sub(r'( +x: )"\d+"', r'\1"7"', text, count=1))
+    line = text[: text.index("babyjubjub_public_key")].count("\n") + 1
+    for ran in (settle(run, EXAMPLES / "requests.ndjson", agreement=path), run("agreements", "validate", path)):
+        assert ran.code == 2
+        assert f"{path}:{line}: collector.babyjubjub_public_key: " in ran.err
+
+
+def test_half_a_character_is_refused_before_anything_is_computed(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(AGREEMENT.read_text().replace("name: example-collector", 'name: "a\\ud800"', 1))
+    ran = settle(run, EXAMPLES / "requests.ndjson", agreement=path)
+    assert (ran.code, "collector.name" in ran.err) == (2, True)
+
+
+def test_an_output_that_is_full_is_one_message(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ledger.cli.main", "settle", "--agreement", AGREEMENT]
+    command += ["--requests", EXAMPLES / "requests.ndjson", "--json"]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ran.returncode == 1
+    assert b"No space left on device" in ran.stderr
+    assert b"Traceback" not in ran.stderr
+    assert b"Exception ignored" not in ran.stderr
+
+
 @pytest.mark.parametrize("missing", ["--agreement", "--requests"])
 def test_files_that_are_not_there_end_with_2(run: Run, tmp_path: Path, missing: str) -> None:
     paths = {"--agreement": AGREEMENT, "--requests": EXAMPLES / "requests.ndjson"} | {missing: tmp_path / "none"}
@@ -251,7 +280,17 @@ def test_without_a_period_rows_that_are_not_of_the_service_do_not_choose_one(
 
 
 @pytest.mark.parametrize(
-    "period", ["2023-06-14", "2023-06-14/P1W", "2024-06-14/P1D", "2023-13-01/P1D", "/", "2023-06-14/P1D/x", "P1D"]
+    "period",
+    [
+        "2023-W24-3/P1D",
+        "2023-06-14",
+        "2023-06-14/P1W",
+        "2024-06-14/P1D",
+        "2023-13-01/P1D",
+        "/",
+        "2023-06-14/P1D/x",
+        "P1D",
+    ],
 )
 def test_periods_that_are_none_end_with_2(run: Run, period: str) -> None:
     assert settle(run, EXAMPLES / "requests.ndjson", "--period", period).code == 2
@@ -275,9 +314,12 @@ def test_spans_add_up(run: Run, log: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("span", ["x", "2023-06-14T00:00:00Z", "2023-06-14T00:00:00/2023-06-15T00:00:00Z",
-                                  "2023-06-15T00:00:00Z/2023-06-14T00:00:00Z"])  # fmt: skip
+                                  "2023-06-15T00:00:00Z/2023-06-14T00:00:00Z", "/", "",
+                                  "2023-06-14T00:00:00Z/2023-06-14T00:00:00Z"])  # fmt: skip
 def test_spans_that_are_none_end_with_2(run: Run, span: str) -> None:
-    assert settle(run, EXAMPLES / "requests.ndjson", "--span", span).code == 2
+    ran = settle(run, EXAMPLES / "requests.ndjson", "--span", span)
+    assert ran.code == 2
+    assert f"--span {span!r}: " in ran.err
 
 
 def test_only_the_first_problems_are_shown(run: Run, log: Callable[..., Path]) -> None:

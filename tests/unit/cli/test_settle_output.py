@@ -29,6 +29,11 @@ def test_columns_line_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == ["name  count", "----  -----", "a         5", "bcd    1234"]
 
 
+def test_empty_cells_do_not_change_how_a_column_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("name", "count", "none"), [("a", "5", ""), ("bcd", "", ""), ("e", "1234", "")])
+    assert capsys.readouterr().out.splitlines()[2:] == ["a         5", "bcd", "e      1234"]
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_progress_is_for_terminals_and_for_long_work(
     terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
