@@ -18,6 +18,7 @@ from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import CreditTrace, credit_trace, judge
 from ledger.domain.events import payload_commitment
+from ledger.domain.money import format_minor_units
 from ledger.domain.naming import seal_stream, statement_id, statement_stream
 from ledger.merkle.checkpoint import Checkpoint, OpenedCheckpoint, open_checkpoint
 from ledger.merkle.cosignature import WitnessPolicy, parse_witness_vkey, require_quorum
@@ -144,7 +145,8 @@ def verdict(case: Case) -> str:
     require_same(issued["trace"], trace.as_document(), "the steps to the credit are not those of the terms")
     expected_credit = {"currency": trace.currency, "minor_units": str(trace.credit)}
     require(issued["credit"] == expected_credit, f"the credit by these totals is {trace.credit} minor units")
-    return "states and credit follow from the totals by the terms"
+    states = ", ".join(f"{x.objective.id} {x.good}/{x.valid} {x.state}" for x in case.results)
+    return f"{states}; credit {format_minor_units(trace.credit, trace.currency)} {trace.currency} by the terms"
 
 
 def _credit_with_incidents(case: Case, without: CreditTrace) -> str:
@@ -214,7 +216,8 @@ def credit(case: Case) -> str:
     require((salt is not None) == committed, "a credit salt belongs to a committed credit, and only there")
     expected = formats.credit_commit(case.ctx, amount, int(salt)) if committed else amount
     require(case.signals.credit == expected, "the proof shows another credit than the statement")
-    return f"the proof shows a credit of {amount} minor units of {issued['currency']}"
+    shown = f"a credit of {format_minor_units(amount, issued['currency'])} {issued['currency']}"
+    return f"the proof commits to {shown}, which the salt opens" if committed else f"the proof shows {shown}"
 
 
 def key(case: Case) -> str:

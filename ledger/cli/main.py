@@ -30,6 +30,7 @@ class Subcommand:
 COMMANDS = {
     "settle": Subcommand("ledger.cli.settle:settle", "Settle one period of a request log (pure computation)."),
     "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, all keys here.", "server,prove"),
+    "explain": Subcommand("ledger.cli.explain:explain", "Show every step from counts to credit of a bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
     "keys": Subcommand("ledger.cli.keys:keys", "Create, list and rotate the log's signing keys.", "server,prove"),

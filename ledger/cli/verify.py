@@ -33,9 +33,9 @@ def verify(
     3 consistent, but nothing is pinned or a development key was not accepted.
     """
     report = verification.verify_bundle(
-        _read(bundle, verification.read_bundle),
-        None if trust is None else _read(trust, verification.read_trust),
-        None if opening is None else _read(opening, verification.read_opening),
+        read_document(bundle, verification.read_bundle),
+        None if trust is None else read_document(trust, verification.read_trust),
+        None if opening is None else read_document(opening, verification.read_opening),
     )
     exit_code = report.exit_code(accept_dev=accept_dev)
     if as_json:
@@ -45,7 +45,7 @@ def verify(
     context.exit(exit_code)
 
 
-def _read(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Mapping[str, Any]:
+def read_document(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Mapping[str, Any]:
     """A document from a file; raises ``DocumentInvalid`` that names the file."""
     try:
         with path.open("rb") as stream:
