@@ -6,6 +6,7 @@ them, new events follow the old ones in the same stream.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -93,16 +94,22 @@ def judgements(
 def _load(
     tx: Transaction, registered: RegisteredAgreement, period: Period, read_rows: ReadRows
 ) -> tuple[Evaluator, tuple[str, ...], Sequence[Interval]]:
-    agreement, digests, spans = registered.agreement, [], []
+    agreement = registered.agreement
+    # A batch counts where it was declared complete; where it was also recorded without a declaration, everywhere.
+    declared: defaultdict[str, list[Interval]] = defaultdict(list)
+    undeclared: set[str] = set()
     for event in tx.events.stream(observations_stream(registered.sla_id, agreement.source)):
-        digests.append(event.payload["digest"])
-        declared = event.payload["declared_complete"]
-        if declared is not None:
-            spans.append(Interval(int(declared["from_ns"]), int(declared["to_ns"])))
+        digest, span = event.payload["digest"], event.payload["declared_complete"]
+        if span is None:
+            undeclared.add(digest)
+        else:
+            declared[digest].append(Interval(int(span["from_ns"]), int(span["to_ns"])))
+    spans = [span for of_batch in declared.values() for span in of_batch]
     evaluator = Evaluator(agreement, period, tenant=registered.sla_id, spans=spans)
-    inputs = tuple(sorted(set(digests)))
+    inputs = tuple(sorted(declared.keys() | undeclared))
     for digest in inputs:
-        evaluator.add_all(read_rows(tx.batches.get(digest)))
+        within = () if digest in undeclared else declared[digest]
+        evaluator.add_all(read_rows(tx.batches.get(digest)), within=within)
     return evaluator, inputs, spans
 
 

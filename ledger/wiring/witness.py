@@ -40,8 +40,11 @@ def open_witness(folder: Path, log_vkeys: Sequence[str], name: str | None = None
         key = parse_vkey(vkey)
         logs[key.name].append(key)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    signing_key = Keyring(folder, SystemRandomness()).signing_key("witness")
-    named = folder / _NAME_FILE
+    keyring, named = Keyring(folder, SystemRandomness()), folder / _NAME_FILE
+    if not named.exists():
+        # A witness whose name is kept has had a key; a new one would cosign under it as somebody else.
+        keyring.make("witness")
+    signing_key = keyring.signing_key("witness")
     if not named.exists():
         chosen = name or f"{LOCAL_NAME}/{signing_key.public_key.hex()[:16]}"
         WitnessKey(chosen, signing_key.public_key)

@@ -96,6 +96,19 @@ def test_order_and_cutting_change_no_verdict(
         assert record(make_desk(), parts) == whole
 
 
+def test_a_row_outside_its_batch_s_span_is_not_judged_though_another_batch_declares_that_span() -> None:
+    desk = make_desk()
+    morning, evening = (Interval(DAY.start_ns + a * HOUR_NS, DAY.start_ns + (a + 12) * HOUR_NS) for a in (0, 12))
+    undeclared = log(row("c", "2023-06-14T15:00:00Z"))
+    batches = [(log(row("a"), row("b", "2023-06-14T15:00:00Z")), morning), (log(row("d")), evening), (undeclared, None)]
+    assert record(desk, batches) == NOTHING | {"accepted": 2, "rejected": 2, "outside_span": 2}
+    registered = desk.register()
+    with desk.database.begin() as tx:
+        judgement = evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
+    valid = {hour: window.cells[0].valid for hour, window in enumerate(judgement.windows) if not window.empty}
+    assert valid == {10: 1, 15: 1}
+
+
 def test_a_row_outside_the_declared_span_is_rejected_and_makes_no_conflict() -> None:
     noon = "2023-06-14T12:00:00Z"
     morning = Interval(DAY.start_ns, DAY.start_ns + 12 * HOUR_NS)
