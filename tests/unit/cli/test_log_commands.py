@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -286,6 +287,7 @@ def name_witnesses(data: Path, quorum: int, *lines: dict[str, Any]) -> None:
 def test_a_log_and_its_witness_as_processes(data: Path, tmp_path: Path) -> None:
     with opened(data) as services:
         origin, vkey = services.log_signer.origin, services.log_signer.identity.first_key.vkey()
+    shutil.copy(data / "ledger.db", tmp_path / "oldest.db")
     with witness(tmp_path, vkey, "witness", "--name", "witness.example/w1") as line:
         assert line["origins"] == [origin]
         key = parse_witness_vkey(line["vkey"])
@@ -311,9 +313,11 @@ def test_a_log_and_its_witness_as_processes(data: Path, tmp_path: Path) -> None:
         with opened(data) as services:
             services.sign_log()
             assert newest(services) != before
-        (data / "ledger.db").rename(tmp_path / "newest.db")
         for rest in data.glob("ledger.db-*"):
             rest.unlink()
+        shutil.copy(tmp_path / "oldest.db", data / "ledger.db")
+        # With the pin gone as well, only the witness still knows better.
+        (data / "keys" / "log.pin").unlink()
         with opened(data) as restored:
             append(restored, 2)
             with pytest.raises(LogBehindWitness):
