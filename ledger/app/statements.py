@@ -27,6 +27,11 @@ class IssuedStatement:
     settlement: Settlement
     receipt: Receipt
 
+    @property
+    def proof_due(self) -> bool:
+        """Whether a proof and its anchor follow."""
+        return not self.settlement.not_attestable and self.settlement.state is SettlementState.SETTLED
+
 
 def issue_statement(
     tx: Transaction,
@@ -92,9 +97,10 @@ def issue_statement(
         expected_version=version - 1,
         idempotency_key=f"statement/{name}",
     )
-    if attestable and settlement.state is SettlementState.SETTLED:
+    issued = IssuedStatement(name, version, settlement, receipt)
+    if issued.proof_due:
         tx.outbox.add(receipt.event_id, Stage.PROVE)
-    return IssuedStatement(name, version, settlement, receipt)
+    return issued
 
 
 def issued_event(tx: Transaction, statement_id: str) -> StoredEvent:

@@ -11,7 +11,7 @@ import click
 import yaml
 
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log, read_whole_log
-from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents
+from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.agreement import MAX_DAYS, Agreement
 from ledger.domain.agreement_schema import AGREEMENT
@@ -22,7 +22,7 @@ from ledger.domain.instant import DAY_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import RequestRow
-from ledger.domain.settlement import Settlement, SettlementState
+from ledger.domain.settlement import Settlement
 from ledger.domain.window import period_named
 from ledger.errors import BadInput, StorageUnavailable
 from ledger.ingest.agreement_yaml import parse_agreement, parse_document
@@ -49,12 +49,23 @@ Exit codes:
 @click.command(epilog=EPILOG)
 @click.option("--requests", type=click.Path(path_type=Path), help="Request log (NDJSON). Default: the sample.")
 @click.option("--agreement", type=click.Path(path_type=Path), help="Terms (YAML); keys and nonce are replaced.")
-@click.option("--span", metavar="FROM/TO", help="Where the log is complete. Default: in the whole period.")
+@click.option(
+    "--span",
+    "spans",
+    multiple=True,
+    metavar="FROM/TO",
+    help="Where the log is complete; once, since one log is one batch. Default: in the whole period.",
+)
 @click.option("--period", metavar="PERIOD", help="Such as 2023-12-19/P1D. Default: the one that holds all rows.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Data directory to write.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def demo(
-    requests: Path | None, agreement: Path | None, span: str | None, period: str | None, out: Path, as_json: bool
+    requests: Path | None,
+    agreement: Path | None,
+    spans: tuple[str, ...],
+    period: str | None,
+    out: Path,
+    as_json: bool,
 ) -> None:
     """Run the main job: agreement, facts, log, judgements, statement, credit, proof, anchor, bundle.
 
@@ -63,7 +74,9 @@ def demo(
     trying, worth nothing as evidence.
     """
     requests = requests or resource_dir("examples") / "requests.ndjson"
-    span_interval = None if span is None else parse_span(span)
+    if len(spans) > 1:
+        raise BadInput("--span is given more than once; a batch declares one span (`sla-ledger settle` takes several)")
+    span_interval = parse_span(spans[0]) if spans else None
     log = read_whole_log(requests)
     terms = _terms(requests, log, agreement)
     chosen = _period(Agreement.from_document(terms), requests, log, period, span_interval)
@@ -198,6 +211,7 @@ def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *,
                 "credit": {"currency": settlement.currency, "minor_units": credit},
                 "proof_hash": job.proof_hash,
                 "tx_hash": job.tx_hash,
+                "withheld_reason": withheld_reason(settlement),
                 "not_attestable": list(settlement.not_attestable),
             }
         )
@@ -205,9 +219,8 @@ def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *,
     print_table((*OBJECTIVE_COLUMNS, "credit", "proof", "tx"), _rows(settlement, job.proof_hash, job.tx_hash))
     click.echo()
     click.echo(f"Statement {job.statement.id} of {agreement.service}, {settlement.period}: credit {_shown(settlement)}")
-    if settlement.state is SettlementState.WITHHELD:
-        coverage = settlement.coverage
-        click.echo(f"Withheld and unproved: {coverage.observed} of {coverage.windows} windows were observed.")
+    if (reason := withheld_reason(settlement)) is not None:
+        click.echo(f"{reason} Unproved.")
     for reason in settlement.not_attestable:
         click.echo(f"Unproved: {reason}")
     click.echo(f"Verify it:  sla-ledger verify {out}/bundle.json --trust {out}/trust.json --accept-dev")

@@ -68,24 +68,40 @@ class LazyGroup(click.Group):
         try:
             found = getattr(importlib.import_module(module), attribute)
         except ModuleNotFoundError as error:
-            if entry.extra is None or (error.name or "").partition(".")[0] in ("ledger", "api"):
-                raise
-            raise click.ClickException(
-                f"{cmd_name} needs {error.name}, which is not installed: pip install 'sla-ledger[{entry.extra}]'"
-            ) from error
+            raise _not_installed(cmd_name, error) from error
         if not isinstance(found, click.Command):
             raise TypeError(f"{entry.target} is not a command")
         return found
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            # Commands import what is heavy when they need it.
+            raise _not_installed(ctx.invoked_subcommand or "", error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
 
+def _not_installed(command: str, error: ModuleNotFoundError) -> Exception:
+    """What to install for a command; the error itself where the missing module is ours or no extra has it."""
+    entry = COMMANDS.get(command)
+    if entry is None or entry.extra is None or (error.name or "").partition(".")[0] in ("ledger", "api"):
+        return error
+    return click.ClickException(
+        f"{command} needs {error.name}, which is not installed: pip install 'sla-ledger[{entry.extra}]'"
+    )
+
+
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sla-ledger")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """An event-sourced SLA ledger: credits that follow, provably, from committed telemetry."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        context.color = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

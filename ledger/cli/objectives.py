@@ -6,7 +6,7 @@ from typing import Any
 
 from ledger.cli.output import percent_floored
 from ledger.domain.compensation import ObjectiveResult
-from ledger.domain.settlement import Settlement
+from ledger.domain.settlement import Settlement, SettlementState
 
 OBJECTIVE_COLUMNS = ("objective", "good/valid", "attained", "target", "verdict")
 
@@ -34,3 +34,15 @@ def objective_documents(settlement: Settlement) -> list[dict[str, Any]]:
         }
         for result in settlement.objectives
     ]
+
+
+def withheld_reason(settlement: Settlement) -> str | None:
+    """Why a statement has neither verdict nor credit; None for one that has."""
+    if settlement.state is not SettlementState.WITHHELD:
+        return None
+    coverage = settlement.coverage
+    floor = f"{coverage.floor_bps // 100}.{coverage.floor_bps % 100:02}"
+    return (
+        f"Withheld: {coverage.observed} of {coverage.windows - coverage.excluded} windows were observed, "
+        f"below the agreement's floor of {floor} %. No verdict, no credit."
+    )

@@ -10,12 +10,12 @@ import click
 
 from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log
-from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents
+from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import print_json, print_table
 from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.money import format_minor_units
-from ledger.domain.settlement import Settlement, SettlementState
+from ledger.domain.settlement import Settlement
 from ledger.domain.settlement import settle as settle_period
 from ledger.domain.window import period_named
 from ledger.ingest.request_log import open_request_log
@@ -110,19 +110,17 @@ def _print(document: dict[str, Any], settlement: Settlement, evaluator: Evaluato
         f"{document['duplicates']} duplicates, {document['conflicts']} conflicts; "
         f"{sum(evaluator.excluded_requests().values())} excluded by a clause"
     )
+    if uncounted := evaluator.uncounted_requests():
+        click.echo(f"{uncounted} of the accepted lie in windows that the spans do not cover whole, and count nowhere")
     click.echo()
     print_table(
         OBJECTIVE_COLUMNS,
         [objective_cells(result) for result in settlement.objectives],
     )
     click.echo()
-    if settlement.state is SettlementState.WITHHELD or settlement.credit is None:
-        floor = f"{coverage.floor_bps // 100}.{coverage.floor_bps % 100:02} %"
-        click.echo(
-            f"Withheld: {coverage.observed} of {coverage.windows - coverage.excluded} windows were observed, "
-            f"below the agreement's floor of {floor}. No verdict, no credit."
-        )
-    else:
+    if (reason := withheld_reason(settlement)) is not None:
+        click.echo(reason)
+    elif settlement.credit is not None:
         click.echo(f"Credit: {format_minor_units(settlement.credit, settlement.currency)} {settlement.currency}")
     if document["terms_hash"] is not None:
         click.echo(f"Terms hash: {document['terms_hash']}")

@@ -165,6 +165,11 @@ class Evaluator:
                 found[clauses[outcome - 1].id] += count
         return found
 
+    def uncounted_requests(self) -> int:
+        """Accepted requests that lie in windows which no declaration covers whole: they count nowhere."""
+        states = [window.state for window in self.windows()]
+        return sum(count for key, count in self._tally.items() if states[key >> _KEY_SHIFT] is not WindowState.OBSERVED)
+
     def _window(self, interval: Interval, counts: tuple[tuple[int, int], ...]) -> Window:
         if self._spans and not covered(interval, self._spans):
             return Window(interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in counts))

@@ -93,7 +93,8 @@ def run_main_job(
             randomness=services.randomness,
             now_ns=now_ns(),
         )
-    step("proving the statement and recording it on chain")
+    if statement.proof_due:
+        step("proving the statement and recording it on chain")
     services.runner.run_until_idle(time.sleep)
     services.sign_log()
     return _evidence(services, agreement, batch, statement)

@@ -1,0 +1,66 @@
+"""The command itself: what is not installed is named, colours are asked about, spans are not lost silently."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ledger.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[3]
+HALF_DAY = "2023-06-14T00:00:00Z/2023-06-14T12:30:00Z"
+
+
+def test_a_command_whose_extra_is_missing_says_what_to_install(tmp_path: Path) -> None:
+    # A finder that knows no SQLAlchemy stands for a base installation.
+    program = (
+        "import sys\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('sqlalchemy', 'litestar', 'uvicorn'):\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "from ledger.cli.main import main\n"
+        f"sys.exit(main(['up', '--data', {str(tmp_path)!r}, '--port', '0']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "pip install 'sla-ledger[server,prove]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_colours_can_be_declined(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(variable, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    main(["verify", str(ROOT / "tests/vectors/bundle.json")])
+    assert "\x1b[" not in capsys.readouterr().out
+
+
+def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    main(["verify", str(ROOT / "tests/vectors/bundle.json")])
+    assert "\x1b[" in capsys.readouterr().out
+
+
+def test_demo_takes_one_span_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = str(ROOT / "examples/requests.ndjson")
+    spans = ["--span", HALF_DAY, "--span", "2023-06-14T13:00:00Z/2023-06-14T20:00:00Z"]
+    assert main(["demo", "--requests", log, *spans, "--out", str(tmp_path / "out")]) == 2
+    assert "--span is given more than once" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_settle_says_which_accepted_requests_count_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+    log, terms = str(ROOT / "examples/requests.ndjson"), str(ROOT / "examples/agreement.yaml")
+    assert main(["settle", "--agreement", terms, "--requests", log, "--span", HALF_DAY]) == 0
+    shown = capsys.readouterr().out
+    assert "of the accepted lie in windows that the spans do not cover whole, and count nowhere" in shown
+    assert "Withheld: 12 of 24 windows were observed, below the agreement's floor of 99.00 %" in shown
