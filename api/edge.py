@@ -138,8 +138,9 @@ def _matches(if_none_match: list[bytes], etag: bytes) -> bool:
 
 def _without_port(host: bytes) -> bytes:
     end = host.find(b"]") if host.startswith(b"[") else 0
-    name, _, _ = host[end:].partition(b":")
-    return (host[:end] + name).lower()
+    name, colon, port = host[end:].partition(b":")
+    # A port of anything but digits is a name in disguise ("127.0.0.1:x@evil.example").
+    return host if colon and not port.isdigit() else (host[:end] + name).lower()
 
 
 def _values(scope: HTTPScope, name: bytes) -> list[bytes]:

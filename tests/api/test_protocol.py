@@ -152,7 +152,17 @@ def test_hosts_of_this_machine(empty_client: Client, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "[::2]", "[::1", ""]
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost@evil.example",
+        "127.0.0.1:8120@evil.example",
+        "127.0.0.1:evil",
+        "[::2]",
+        "[::1",
+        "",
+    ],
 )
 def test_other_hosts_are_refused(empty_client: Client, host: str) -> None:
     # A page of evil.example whose name was rebound to 127.0.0.1 sends its own name here.
