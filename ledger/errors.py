@@ -379,6 +379,12 @@ class StorageUnavailable(Unavailable):
     code = "storage_unavailable"
 
 
+class NotSequencedYet(Unavailable):
+    """An event is stored but has no place in the log yet, or the log has not reached a position in time."""
+
+    code = "not_sequenced_yet"
+
+
 class ProverUnavailable(Unavailable):
     """The prover's child process is not installed, died, ran out of time or answered with an error."""
 

@@ -64,7 +64,7 @@ def list_events(queries: Asked, since: Since = 0, limit: Limit = 50) -> EventPag
     """Events from a log position on, with salts and payloads, so that a reader can rebuild the whole tree."""
     found = queries.events(since, limit=limit)
     items = [_event(event) for event in found.events]
-    return EventPage(items=items, next_since=items[-1].seq + 1 if items else since, log_size=found.log_size)
+    return EventPage(items=items, next_since=found.events[-1].place + 1 if items else since, log_size=found.log_size)
 
 
 @reads(
@@ -99,7 +99,7 @@ def get_chain(queries: Asked) -> Chain:
 
 def _event(event: StoredEvent) -> Event:
     return Event(
-        seq=event.seq,
+        seq=event.place,
         header=event.header,
         payload=None if event.erased else dict(event.committed_payload),
         salt=None if event.erased else event.salt.hex(),

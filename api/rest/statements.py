@@ -168,7 +168,7 @@ def get_statement(queries: Asked, statement_id: StatementId) -> StatementDetail:
     return StatementDetail(
         statement=_statement(issued.row, queries.not_replayed()),
         trace=issued.row["trace"],
-        issued_seq=issued.event.seq,
+        issued_seq=issued.event.place,
         recorded=instant(issued.event.recorded_at_ns),
     )
 
@@ -178,7 +178,7 @@ def get_inclusion(queries: Asked, statement_id: StatementId, size: OptionalTreeS
     """The audit path from the statement's event to the root of a tree, the newest signed one by default."""
     found = queries.inclusion(statement_id, size)
     return InclusionProof(
-        seq=found.event.seq,
+        seq=found.event.place,
         size=found.size,
         entry=found.event.header,
         leaf_hash=leaf_hash(found.event.entry).hex(),

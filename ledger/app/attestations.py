@@ -83,7 +83,7 @@ def _load(tx: Transaction, event_id: str, attestor: Attestor) -> _Material:
     statement = event.payload
     registered = load_agreement(tx, statement["sla_id"], attestor)
     period = period_named(registered.agreement, statement["period"])
-    windows = load_windows(tx, registered, period, before_seq=event.seq).windows
+    windows = load_windows(tx, registered, period, before_seq=event.place).windows
     salts = load_salts(tx.secrets, int(statement["seal_key"]), attestor.block_count(len(windows)))
     return _Material(statement, registered, period, windows, salts)
 

@@ -70,7 +70,7 @@ def build_opening(tx: Transaction, statement_id: str) -> bytes:
     if issued["seal_key"] is None:
         raise NotFound(f"nothing is sealed for {statement_id}, so there is nothing to open", statement_id=statement_id)
     first = date.fromisoformat(issued["period"].partition("/")[0])
-    windows = judgements(tx, issued["sla_id"], first, before_seq=event.seq)
+    windows = judgements(tx, issued["sla_id"], first, before_seq=event.place)
     seal_key = int(issued["seal_key"])
     blocks = sum(1 for _ in tx.events.stream(seal_stream(seal_key)))
     return canonical_bytes(
@@ -86,21 +86,21 @@ def build_opening(tx: Transaction, statement_id: str) -> bytes:
 def _checkpoint(tx: Transaction, statement: StoredEvent) -> tuple[str, int]:
     size = tx.log.checkpoint_size()
     note = None if size is None else tx.log.checkpoint(size)
-    if size is None or note is None or size <= statement.seq:
+    if size is None or note is None or size <= statement.place:
         raise NotFound(
-            f"no signed checkpoint covers the statement yet (it is event {statement.seq}); sign the log first",
-            seq=statement.seq,
+            f"no signed checkpoint covers the statement yet (it is event {statement.place}); sign the log first",
+            seq=statement.place,
         )
     return note, size
 
 
 def _evidence(tx: Transaction, event: StoredEvent, size: int) -> dict[str, Any]:
     return {
-        "seq": event.seq,
+        "seq": event.place,
         "header": event.header,
         "payload": dict(event.committed_payload),
         "salt": event.salt.hex(),
-        "inclusion": [node.hex() for node in tx.log.inclusion_proof(event.seq, size)],
+        "inclusion": [node.hex() for node in tx.log.inclusion_proof(event.place, size)],
     }
 
 

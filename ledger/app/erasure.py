@@ -13,7 +13,8 @@ def erase_payload(tx: Transaction, event_id: str, *, reason: str, requested_by: 
     """Record the erasure of one event's payload and forget it, both or neither; the receipt of the record.
 
     Erasing again changes nothing and gives the first receipt. ``reason`` stays in the log for good, so it must not
-    repeat what is erased. Raises ``NotFound``, or ``NotErasable`` for a payload class that is kept for good.
+    repeat what is erased. Raises ``NotFound``, ``NotErasable`` for a payload class that is kept for good, or
+    ``NotSequencedYet``.
     """
     event = tx.events.by_id(event_id)
     if event.payload_class != ERASABLE_CLASS:
@@ -21,7 +22,7 @@ def erase_payload(tx: Transaction, event_id: str, *, reason: str, requested_by: 
     stream = erasure_stream(event_id)
     for record in tx.events.stream(stream):
         return Receipt(record.id, record.stream, record.version, record.seq)
-    payload = {"event_id": event_id, "seq": event.seq, "reason": reason, "requested_by": requested_by}
+    payload = {"event_id": event_id, "seq": event.place, "reason": reason, "requested_by": requested_by}
     (receipt,) = tx.events.append(
         stream, [NewEvent(PAYLOAD_ERASED, payload, occurred_at_ns=now_ns)], expected_version=0
     )

@@ -47,6 +47,7 @@ def record_observations(
     Raises ``VersionConflict`` where another batch of the source was recorded meanwhile.
     """
     agreement = registered.agreement
+    tx.identities.reserve(registered.sla_id, agreement.source)
     digest = tx.batches.put(data)
     stream = observations_stream(registered.sla_id, agreement.source)
     declared = _span(declared_complete)

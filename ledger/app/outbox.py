@@ -73,7 +73,7 @@ class OutboxRunner:
         Raises ``StageFailed`` naming the first stage that was parked meanwhile.
         """
         before = {(event_id, stage) for event_id, stage, _, _ in self._parked()}
-        while self.run_once() or self._wait_for_retry(sleep):
+        while self.run_once() or self._wait_for_places() or self._wait_for_retry(sleep):
             pass
         for event_id, stage, attempts, error in self._parked():
             if (event_id, stage) not in before:
@@ -88,6 +88,13 @@ class OutboxRunner:
         if retry_at_ns is not None:
             # By the latest of several, the others are due as well.
             self._retry_at_ns = max(retry_at_ns, self._retry_at_ns or 0)
+
+    def _wait_for_places(self) -> bool:
+        """Wait until the events of every pending stage are in the log; False where they are already."""
+        with self._database.read() as tx:
+            unplaced = tx.outbox.unplaced()
+        self._database.wait_sequenced(unplaced)
+        return bool(unplaced)
 
     def _wait_for_retry(self, sleep: Sleep) -> bool:
         """Wait until every stage that failed here is due again; False where there is none."""

@@ -6,26 +6,36 @@ A ``Transaction`` is one database transaction: everything done through it commit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ledger.domain.events import NewEvent, StoredEvent
 
+WAIT_TIMEOUT_S = 10.0
+"""How long readers wait for the sequencer: many times its period."""
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an appender gets back: where each event stands in its stream and in the log."""
+    """What an appender gets back: where each event stands in its stream and in the log.
+
+    ``seq`` is None where the log gives places in batches after the commit: ``Database.wait_sequenced`` waits.
+    """
 
     event_id: str
     stream: str
     version: int
-    seq: int
+    seq: int | None
 
 
 class EventStore(Protocol):
-    """Append-only streams. Versions count from 0 in each stream, ``seq`` from 0 over the whole log."""
+    """Append-only streams. Versions count from 0 in each stream, ``seq`` from 0 over the whole log.
+
+    Streams and ``by_id`` show an event as soon as it is stored, with ``seq`` None until it is sequenced; ``since``
+    and ``at`` show what is in the log. A stream's events stand in the log in the order of their versions.
+    """
 
     def append(
         self,
@@ -60,11 +70,16 @@ class EventStore(Protocol):
         ...
 
     def forget_payload(self, event_id: str) -> None:
-        """Delete salt and payload of an event of an erasable class and take its view rows back.
+        """Delete salt and payload of an event of an erasable class.
 
+        Its view rows go as soon as the record of the erasure is in the log: at once where an append puts it there.
         ``ledger.app.erasure`` records the erasure first, in the same transaction. Forgetting twice is a no-op.
         Raises ``NotFound`` or ``NotErasable``.
         """
+        ...
+
+    def places(self, event_ids: Sequence[str]) -> Mapping[str, int]:
+        """``seq`` by event id, of those that are in the log."""
         ...
 
 
@@ -111,7 +126,10 @@ class RawBatches(Protocol):
 
 
 class Outbox(Protocol):
-    """Work that follows a commit: one row per (event, stage), leased by a dispatcher."""
+    """Work that follows a commit: one row per (event, stage), leased by a dispatcher.
+
+    A row is due once its event is in the log, so that the work finds it in the views.
+    """
 
     def add(self, event_id: str, stage: str) -> None:
         """Queue a stage for an event; the same pair again is a no-op."""
@@ -137,6 +155,10 @@ class Outbox(Protocol):
 
     def pending(self) -> int:
         """Rows neither done nor parked."""
+        ...
+
+    def unplaced(self) -> Sequence[str]:
+        """Ids of events with pending rows that are not due because the event is not in the log yet."""
         ...
 
 
@@ -209,6 +231,11 @@ class Identities(Protocol):
         """Body digests seen for those of ``ids`` (16-byte digests) that were reported before."""
         ...
 
+    def reserve(self, sla_id: str, source: str) -> None:
+        """Keep others from judging rows or windows of this source until the transaction ends: two batches at a time
+        would both take a request id for new."""
+        ...
+
     def add(self, sla_id: str, source: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Remember (id digest, body digest) pairs; repeated pairs are no-ops."""
         ...
@@ -236,11 +263,47 @@ class Transaction(Protocol):
 
 
 class Database(Protocol):
-    """Opens transactions. ``begin`` may write and commits on a clean exit; ``read`` never writes."""
+    """Opens transactions. ``begin`` may write and commits on a clean exit; ``read`` never writes.
+
+    Writers need not wait for each other: two may meet, and then one of them gets ``VersionConflict`` from its
+    append or ``StorageUnavailable`` from its commit, and starts again.
+    """
 
     def begin(self) -> AbstractContextManager[Transaction]: ...
 
-    def read(self) -> AbstractContextManager[Transaction]: ...
+    def read(
+        self, *, min_seq: int | None = None, timeout_s: float = WAIT_TIMEOUT_S
+    ) -> AbstractContextManager[Transaction]:
+        """One state of the database throughout, in which log and views reflect at least ``min_seq``.
+
+        Raises ``NotSequencedYet`` where that does not come about in time.
+        """
+        ...
+
+    def append(
+        self,
+        stream: str,
+        events: Sequence[NewEvent],
+        *,
+        expected_version: int | None,
+        idempotency_key: str | None = None,
+    ) -> tuple[Receipt, ...]:
+        """``EventStore.append`` as a transaction of its own: one round trip where the database is far away."""
+        ...
+
+    def wait_sequenced(self, event_ids: Sequence[str], *, timeout_s: float = WAIT_TIMEOUT_S) -> tuple[int, ...]:
+        """``seq`` of each event once all have one; raises ``NotSequencedYet`` after the timeout."""
+        ...
+
+    def subscribe(
+        self, from_seq: int, *, stopping: Callable[[], bool], page: int = 1000
+    ) -> Iterator[Sequence[StoredEvent]]:
+        """Pages of events from ``from_seq`` on, in log order, each event once.
+
+        At the end of the log it waits for more, also where ``from_seq`` lies past the end, until ``stopping``.
+        To go on after a restart, subscribe from the ``seq`` after the last event that was dealt with.
+        """
+        ...
 
 
 class Randomness(Protocol):

@@ -149,15 +149,16 @@ class Queries:
         with self._database.read() as tx:
             event = issued_event(tx, statement_id)
             current = tx.log.size()
-            chosen = _covering_size(tx, event.seq, current) if size is None else size
-            if not event.seq < chosen <= current:
+            chosen = _covering_size(tx, event.place, current) if size is None else size
+            if not event.place < chosen <= current:
                 raise OutsideTree(
-                    f"the statement is leaf {event.seq} of {current}: ask for a size from {event.seq + 1} to {current}",
-                    seq=event.seq,
+                    f"the statement is leaf {event.place} of {current}: "
+                    f"ask for a size from {event.place + 1} to {current}",
+                    seq=event.place,
                     size=chosen,
                     log_size=current,
                 )
-            path = tx.log.inclusion_proof(event.seq, chosen)
+            path = tx.log.inclusion_proof(event.place, chosen)
             return Inclusion(event, chosen, tx.log.root(chosen), path, tx.log.checkpoint(chosen))
 
     def chain(self) -> ChainStatus:

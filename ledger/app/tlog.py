@@ -71,7 +71,7 @@ class PublicLog:
     def statement_proof(self, statement_id: str) -> bytes:
         """The tlog-proof of the event that issued a statement; raises ``NotFound``."""
         with self._database.read() as tx:
-            return _proof(tx, issued_event(tx, statement_id).seq)
+            return _proof(tx, issued_event(tx, statement_id).place)
 
     def proof(self, seq: int) -> bytes:
         """The tlog-proof of the entry at ``seq``; raises ``NotFound``, also where no checkpoint covers it yet."""

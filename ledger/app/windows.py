@@ -36,6 +36,8 @@ def evaluate_windows(
 ) -> JudgedPeriod:
     """Judge every window of a period and append the judgements that are new."""
     agreement = registered.agreement
+    # What is issued in this transaction comes from the judgements before it in the log: nobody judges meanwhile.
+    tx.identities.reserve(registered.sla_id, agreement.source)
     evaluator, inputs, spans = _load(tx, registered, period, read_rows)
     windows = evaluator.windows() if spans else _unobserved(registered, period)
     events = [
@@ -61,10 +63,11 @@ def evaluate_windows(
         for index, window in enumerate(windows)
     ]
     stream = windows_stream(registered.sla_id, period.first)
-    last = {event.payload["index"]: event.payload for event in tx.events.stream(stream)}
+    judged = list(tx.events.stream(stream))
+    last = {event.payload["index"]: event.payload for event in judged}
     changed = [event for event in events if last.get(event.payload["index"]) != event.payload]
     if changed:
-        tx.events.append(stream, changed, expected_version=None)
+        tx.events.append(stream, changed, expected_version=len(judged))
     return JudgedPeriod(windows, inputs)
 
 
@@ -86,7 +89,8 @@ def judgements(
     """The newest ``window_evaluated`` payload of every window of a period, by index; see ``load_windows``."""
     last: dict[int, Mapping[str, Any]] = {}
     for event in tx.events.stream(windows_stream(sla_id, first)):
-        if before_seq is None or event.seq < before_seq:
+        # One that waits for its place comes after everything that has one.
+        if before_seq is None or (event.seq is not None and event.seq < before_seq):
             last[event.payload["index"]] = event.payload
     return tuple(last[index] for index in sorted(last))
 

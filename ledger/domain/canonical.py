@@ -95,15 +95,23 @@ def _is_plain(value: Any, depth: int) -> bool:
     fast as ordering by hand, which is left to name what is wrong and to sort the other keys.
     """
     kind = type(value)
-    if kind is str or kind is bool or value is None:
+    if kind is dict:
+        if depth > MAX_DEPTH:
+            return False
+        for key, member in value.items():
+            if type(key) is not str or not key.isascii():
+                return False
+            # Most members are strings: a call for each would take longer than the encoding.
+            if type(member) is not str and not _is_plain(member, depth + 1):
+                return False
         return True
+    if kind is list or kind is tuple:
+        if depth > MAX_DEPTH:
+            return False
+        return all(type(item) is str or _is_plain(item, depth + 1) for item in value)
     if kind is int:
         return bool(-MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER)
-    if depth > MAX_DEPTH:
-        return False
-    if kind is dict:
-        return all(type(key) is str and key.isascii() and _is_plain(member, depth + 1) for key, member in value.items())
-    return (kind is list or kind is tuple) and all(_is_plain(item, depth + 1) for item in value)
+    return kind is str or kind is bool or value is None
 
 
 def _ordered(value: Any, at: str, depth: int) -> Any:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from ledger.domain.canonical import canonical_bytes
-from ledger.errors import PayloadErased
+from ledger.errors import NotSequencedYet, PayloadErased
 
 PAYLOAD_PREFIX = b"sla-ledger/payload/v1\n"
 SALT_BYTES = 32
@@ -88,13 +88,14 @@ class ErasedPayload(Mapping[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event in the log. ``seq`` is its leaf index, ``version`` its place in its stream, both from 0.
+    """An event that is stored. ``seq`` is its leaf index, ``version`` its place in its stream, both from 0.
 
+    ``seq`` is None between the append and the sequencer's next batch.
     ``payload`` has the current shape of its type, whatever version it was written in, or is an ``ErasedPayload``;
     ``schema`` is the version it was written in. ``original`` is the payload as written, where that differs.
     """
 
-    seq: int
+    seq: int | None
     id: str
     tenant: str
     stream: str
@@ -117,6 +118,15 @@ class StoredEvent:
     def committed_payload(self) -> Mapping[str, Any]:
         """The payload that the log entry commits to: as it was written."""
         return self.payload if self.original is None else self.original
+
+    @property
+    def place(self) -> int:
+        """``seq`` where there is no way on without it; raises ``NotSequencedYet``."""
+        if self.seq is None:
+            raise NotSequencedYet(
+                f"event {self.id} is stored, but has no place in the log yet; ask again in a moment", event_id=self.id
+            )
+        return self.seq
 
     @property
     def header(self) -> dict[str, Any]:
@@ -147,14 +157,19 @@ def event_header(event: Recorded, commitment: bytes) -> dict[str, Any]:
     }
 
 
-# A header is flat, has ASCII keys, short texts and small integers: the library's encoder gives its RFC 8785 bytes
-# without the checks that arbitrary values need, five times as fast. Every append pays for this.
-_encode_header = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+# A header is flat, has ASCII keys, short texts and small integers: written down member by member it takes a third of
+# the library's encoder, and a tenth of what arbitrary values need. Every append pays for this.
+_text: Callable[[str], str] = json.encoder.encode_basestring
 
 
 def header_entry(header: Mapping[str, Any]) -> bytes:
     """The RFC 6962 leaf input of a header made by ``event_header``: its RFC 8785 bytes."""
-    return _encode_header(header).encode("utf-8")
+    return (
+        f'{{"class":{_text(header["class"])},"id":{_text(header["id"])},"occurred_at_ns":"{header["occurred_at_ns"]}",'
+        f'"payload_commitment":"{header["payload_commitment"]}","recorded_at_ns":"{header["recorded_at_ns"]}",'
+        f'"schema":{header["schema"]},"stream":{_text(header["stream"])},"tenant":{_text(header["tenant"])},'
+        f'"type":{_text(header["type"])},"version":{header["version"]}}}'
+    ).encode()
 
 
 def payload_commitment(payload: Mapping[str, Any], salt: bytes) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 from ledger.errors import DocumentInvalid
@@ -41,6 +42,12 @@ def fail(at: str, message: str, **data: Any) -> DocumentInvalid:
     return DocumentInvalid(f"{at or 'document'}: {message}", field=at, **data)
 
 
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # The library keeps compiled patterns, too, but takes longer to find one than to match it.
+    return re.compile(pattern, re.ASCII)
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A string, optionally by pattern (whole match) and with bounds on its length.
@@ -59,7 +66,7 @@ class Text:
             raise fail(at, f"must be a string ({self.what}), not {_kind(value)}")
         if not self.min_length <= len(value) <= self.max_length:
             raise fail(at, f"must have {self.min_length} to {self.max_length} characters, has {len(value)}")
-        if self.pattern is not None and not re.fullmatch(self.pattern, value, re.ASCII):
+        if self.pattern is not None and not _compiled(self.pattern).fullmatch(value):
             raise fail(at, f"{value[:80]!r} is not {self.what}")
         if self.visible and (found := _HIDDEN_CHARACTER.search(value)):
             raise fail(at, f"holds the control or invisible character U+{ord(found[0]):04X}; write {self.what} without")
@@ -151,7 +158,7 @@ class MapOf:
         if len(value) > self.max_items:
             raise fail(at, f"has {len(value)} keys; at most {self.max_items}")
         for key, item in value.items():
-            if not isinstance(key, str) or not re.fullmatch(self.key_pattern, key, re.ASCII):
+            if not isinstance(key, str) or not _compiled(self.key_pattern).fullmatch(key):
                 raise fail(at, f"the key {key!r} is not allowed here")
             self.item.check(item, f"{at}.{key}")
 
@@ -175,6 +182,15 @@ class Object:
     def check(self, value: Any, at: str) -> None:
         if not isinstance(value, Mapping):
             raise fail(at, f"must be a mapping, not {_kind(value)}")
+        required, optional = self.required, self.optional
+        if value.keys() != required.keys():
+            self._check_keys(value, at)
+        prefix = f"{at}." if at else ""
+        for key, item in value.items():
+            shape = required.get(key) or optional[key]
+            shape.check(item, prefix + key)
+
+    def _check_keys(self, value: Mapping[Any, Any], at: str) -> None:
         for key in value:
             if key not in self.required and key not in self.optional:
                 known = ", ".join([*self.required, *self.optional])
@@ -182,9 +198,6 @@ class Object:
         for key in self.required:
             if key not in value:
                 raise fail(_member(at, key), "is missing")
-        for key, item in value.items():
-            shape = self.required.get(key) or self.optional[key]
-            shape.check(item, _member(at, key))
 
     def json_schema(self) -> JsonSchema:
         members = {**self.required, **self.optional}

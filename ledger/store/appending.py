@@ -60,7 +60,7 @@ class Draft:
         return leaf_hash(header_entry(event_header(self, self.commitment())))
 
     def stored(self, seq: int) -> StoredEvent:
-        """The event once it has its leaf index."""
+        """The event once it has its leaf index ``seq``."""
         return StoredEvent(
             seq=seq,
             id=self.id,

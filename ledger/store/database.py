@@ -5,49 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection
 
-from ledger.app.ports import EventStore, Randomness, Transaction
-from ledger.domain.events import StoredEvent
+from ledger.app.ports import Randomness, Transaction
 from ledger.domain.instant import Clock
 from ledger.errors import StorageUnavailable
-from ledger.store.batches import SqlBatches
-from ledger.store.chain import SqlChainTransactions
-from ledger.store.checkpoints import SqlLogRows
-from ledger.store.events import SqlEvents
-from ledger.store.identities import SqlIdentities
+from ledger.store.following import Following
 from ledger.store.inspection import SqlInspection
-from ledger.store.log import StoredLog
 from ledger.store.migrate import SCHEMA_REVISION, current_revision, upgrade
-from ledger.store.outbox import SqlOutbox
 from ledger.store.projections import rebuild
-from ledger.store.queries import StoredViews
 from ledger.store.restoration import SqlRestoration
-from ledger.store.secrets import SqlSecrets
 from ledger.store.session import BUSY_TIMEOUT_MS, open_engine, translated_errors
-from ledger.store.views import SqlViewReader, SqlViewWriter
-
-_PAGE = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class SqlTransaction:
-    """``ledger.app.ports.Transaction`` over one database transaction."""
-
-    events: SqlEvents
-    log: StoredLog
-    batches: SqlBatches
-    identities: SqlIdentities
-    outbox: SqlOutbox
-    chain: SqlChainTransactions
-    secrets: SqlSecrets
-    views: StoredViews
+from ledger.store.transactions import Session, all_events
+from ledger.store.views import SqlViewWriter
 
 
-class SqliteDatabase:
+class SqliteDatabase(Following):
     """``ledger.app.ports.Database`` in one SQLite file, which is made where it does not exist yet.
 
     Opening brings the schema up to date. The log is one over the whole file; streams, batches, secrets and views
@@ -67,9 +42,7 @@ class SqliteDatabase:
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     ) -> None:
         self._path = path
-        self._clock = clock
-        self._randomness = randomness
-        self._tenant = tenant
+        self._session = Session(tenant, clock, randomness)
         self._wait_s = busy_timeout_ms / 1000
         self._writer = open_engine(path, writable=True, busy_timeout_ms=busy_timeout_ms)
         self._reader = open_engine(path, writable=False, busy_timeout_ms=busy_timeout_ms)
@@ -80,12 +53,12 @@ class SqliteDatabase:
     @contextmanager
     def begin(self) -> Iterator[Transaction]:
         with self._write() as connection:
-            yield self._transaction(connection)
+            yield self._session.transaction(connection)
 
     @contextmanager
-    def read(self) -> Iterator[Transaction]:
+    def _snapshot(self) -> Iterator[Transaction]:
         with translated_errors(self._path, writable=False), self._reader.begin() as connection:
-            yield self._transaction(connection)
+            yield self._session.transaction(connection)
 
     @contextmanager
     def inspect(self) -> Iterator[SqlInspection]:
@@ -120,7 +93,7 @@ class SqliteDatabase:
     def _rebuild(
         self, connection: Connection, *, batch: int = 1000, progress: Callable[[int], None] = lambda _: None
     ) -> int:
-        events = _all_events(self._transaction(connection).events)
+        events = all_events(self._session.events(connection))
         return rebuild(events, SqlViewWriter(connection), batch=batch, progress=progress)
 
     def revision(self) -> str | None:
@@ -153,28 +126,3 @@ class SqliteDatabase:
                 return
         with self._write() as connection:
             upgrade(connection)
-
-    def _transaction(self, connection: Connection) -> SqlTransaction:
-        return SqlTransaction(
-            events=SqlEvents(
-                connection,
-                tenant=self._tenant,
-                clock=self._clock,
-                randomness=self._randomness,
-                views=SqlViewWriter(connection),
-            ),
-            log=StoredLog(SqlLogRows(connection)),
-            batches=SqlBatches(connection, self._tenant),
-            identities=SqlIdentities(connection, self._tenant),
-            outbox=SqlOutbox(connection),
-            chain=SqlChainTransactions(connection),
-            secrets=SqlSecrets(connection, self._tenant),
-            views=StoredViews(SqlViewReader(connection, self._tenant)),
-        )
-
-
-def _all_events(events: EventStore) -> Iterator[StoredEvent]:
-    seq = 0
-    while page := events.since(seq, limit=_PAGE):
-        yield from page
-        seq = page[-1].seq + 1

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, select
 
 from ledger.app.erasure import not_erasable
 from ledger.app.ports import Randomness, Receipt
 from ledger.domain import upcast
-from ledger.domain.events import ERASABLE_CLASS, SALT_BYTES, ErasedPayload, NewEvent, StoredEvent
+from ledger.domain.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent
 from ledger.domain.instant import Clock
 from ledger.errors import StorageDamaged
 from ledger.store import tables
@@ -20,58 +20,64 @@ from ledger.store.appending import (
     Draft,
     checked_payloads,
     draft,
-    first_version,
     no_event,
     no_event_at,
     request_digest,
     requested,
     require_same_request,
 )
-from ledger.store.bulk import insert_rows
-from ledger.store.projections import ViewWriter, apply, forget
-from ledger.store.sequencer import sequence
+from ledger.store.placing import Order, Placing
 
 _PAGE = 1000
+_CHUNK = 1000
+"""Ids asked for in one statement: well below every database's limit of parameters."""
 
 _event = tables.event.c
 _kept = tables.event_payload.c
 _leaf = tables.leaf.c
-_STORED = (
-    select(
-        _leaf.seq,
-        _event.id,
-        _event.tenant,
-        _event.stream,
-        _event.version,
-        _event.type,
-        _event.schema_version,
-        _event.payload_class,
-        _event.occurred_at_ns,
-        _event.recorded_at_ns,
-        _event.payload,
-        _event.salt,
-        _kept.payload.label("kept_payload"),
-        _kept.salt.label("kept_salt"),
-    )
+EVENT_COLUMNS = (
+    _event.id,
+    _event.tenant,
+    _event.stream,
+    _event.version,
+    _event.type,
+    _event.schema_version,
+    _event.payload_class,
+    _event.occurred_at_ns,
+    _event.recorded_at_ns,
+    _event.payload,
+    _event.salt,
+    _kept.payload.label("kept_payload"),
+    _kept.salt.label("kept_salt"),
+)
+"""What ``stored_event`` needs after ``seq``, in this order; those of event_payload by an outer join."""
+
+LOGGED: Select[Any] = (
+    select(_leaf.seq, *EVENT_COLUMNS)
     .join_from(tables.leaf, tables.event, _leaf.event_id == _event.id)
     .outerjoin(tables.event_payload, _kept.event_id == _event.id)
 )
+"""Events that are in the log, as ``stored_event`` takes them."""
+
+_STORED = (
+    select(_leaf.seq, *EVENT_COLUMNS)
+    .join_from(tables.event, tables.leaf, _leaf.event_id == _event.id, isouter=True)
+    .outerjoin(tables.event_payload, _kept.event_id == _event.id)
+)
+_PLACES = select(_leaf.event_id, _leaf.seq).where(_leaf.event_id.in_(bindparam("ids", expanding=True)))
 
 
 class SqlEvents:
-    """``ledger.app.ports.EventStore`` of one tenant over one write or read transaction.
-
-    An append writes events, leaves, tiles and views together: what was acknowledged is in the log.
-    """
+    """``ledger.app.ports.EventStore`` of one tenant over one write or read transaction."""
 
     def __init__(
-        self, connection: Connection, *, tenant: str, clock: Clock, randomness: Randomness, views: ViewWriter
+        self, connection: Connection, *, tenant: str, clock: Clock, randomness: Randomness, placing: Placing
     ) -> None:
         self._connection = connection
         self._tenant = tenant
         self._clock = clock
         self._randomness = randomness
-        self._views = views
+        self._placing = placing
 
     def append(
         self,
@@ -82,33 +88,31 @@ class SqlEvents:
         idempotency_key: str | None = None,
     ) -> tuple[Receipt, ...]:
         payloads = checked_payloads(stream, events, idempotency_key)
-        if idempotency_key is not None and (known := self._request(idempotency_key)) is not None:
-            again = requested(events, payloads, self._salts(known))
-            require_same_request(known, request_digest(stream, again))
-            return self._receipts(known)
-        head = self._head(stream)
-        version = first_version(stream, expected_version, head)
-        now_ns = self._clock.now_ns()
-        drafts = draft(
-            events,
-            payloads,
-            tenant=self._tenant,
-            stream=stream,
-            version=version,
-            now_ns=now_ns,
-            randomness=self._randomness,
+
+        def drafts(version: int) -> list[Draft]:
+            return draft(
+                events,
+                payloads,
+                tenant=self._tenant,
+                stream=stream,
+                version=version,
+                now_ns=self._clock.now_ns(),
+                randomness=self._randomness,
+            )
+
+        def digest(salts: Sequence[bytes]) -> bytes:
+            return request_digest(stream, requested(events, payloads, salts))
+
+        order = Order(self._tenant, stream, expected_version, idempotency_key, digest, drafts)
+        placed = self._placing.place(order)
+        if isinstance(placed, AppendRequest):
+            require_same_request(placed, digest(self._salts(placed)))
+            return self._receipts(placed)
+        first = placed.first_seq
+        return tuple(
+            Receipt(each.id, stream, each.version, None if first is None else first + at)
+            for at, each in enumerate(placed.drafts)
         )
-        insert_rows(self._connection, tables.event, [_event_row(each) for each in drafts])
-        kept = [(each.id, each.salt, each.payload_bytes) for each in drafts if each.erasable]
-        insert_rows(self._connection, tables.event_payload, kept)
-        self._move_head(stream, head, version + len(events) - 1)
-        if idempotency_key is not None:
-            digest = request_digest(stream, requested(events, payloads, [each.salt for each in drafts]))
-            self._remember(AppendRequest(idempotency_key, digest, stream, version, len(events)))
-        first = sequence(self._connection, [(each.id, each.leaf_hash()) for each in drafts], now_ns)
-        changes = [change for at, each in enumerate(drafts) for change in apply(each.stored(first + at))]
-        self._views.write(changes)
-        return tuple(Receipt(each.id, stream, each.version, first + at) for at, each in enumerate(drafts))
 
     def stream(self, stream: str) -> Iterator[StoredEvent]:
         page = (
@@ -122,10 +126,10 @@ class SqlEvents:
             start = found[-1].version + 1
 
     def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
-        return self._fetch(_STORED.where(_leaf.seq >= seq).order_by(_leaf.seq).limit(limit))
+        return self._fetch(LOGGED.where(_leaf.seq >= seq).order_by(_leaf.seq).limit(limit))
 
     def at(self, seq: int) -> StoredEvent:
-        for event in self._fetch(_STORED.where(_leaf.seq == seq)):
+        for event in self._fetch(LOGGED.where(_leaf.seq == seq)):
             return event
         raise no_event_at(seq)
 
@@ -140,54 +144,17 @@ class SqlEvents:
             raise not_erasable(event)
         if event.erased:
             return
-        if self._connection.dialect.name == "sqlite":
-            # Overwrite what is deleted from here on instead of leaving it in the file's free space.
-            self._connection.exec_driver_sql("PRAGMA secure_delete = ON")
-        forget(event, self._before(event), self._views)
+        self._placing.take_back(event, events_before(self._connection, event))
         self._connection.execute(delete(tables.event_payload).where(_kept.event_id == event_id))
 
-    def _before(self, event: StoredEvent) -> Iterator[StoredEvent]:
-        """The events of the same tenant and type before this one, newest first."""
-        page = (
-            _STORED.where(_event.tenant == event.tenant, _event.type == event.type, _leaf.seq < bindparam("end"))
-            .order_by(_leaf.seq.desc())
-            .limit(_PAGE)
-        )
-        end = event.seq
-        while found := self._fetch(page, end=end):
-            yield from found
-            end = found[-1].seq
+    def places(self, event_ids: Sequence[str]) -> Mapping[str, int]:
+        chunks = (event_ids[start : start + _CHUNK] for start in range(0, len(event_ids), _CHUNK))
+        return {
+            event_id: seq for ids in chunks for event_id, seq in self._connection.execute(_PLACES, {"ids": list(ids)})
+        }
 
     def _fetch(self, statement: Select[Any], **values: Any) -> list[StoredEvent]:
-        return [_stored(row) for row in self._connection.execute(statement, values)]
-
-    def _head(self, stream: str) -> int | None:
-        head = tables.stream_head.c
-        found: int | None = self._connection.scalar(
-            select(head.version).where(head.tenant == self._tenant, head.stream == stream)
-        )
-        return found
-
-    def _move_head(self, stream: str, head: int | None, version: int) -> None:
-        if head is None:
-            row = {"tenant": self._tenant, "stream": stream, "version": version}
-            self._connection.execute(insert(tables.stream_head), row)
-        else:
-            columns = tables.stream_head.c
-            self._connection.execute(
-                update(tables.stream_head)
-                .where(columns.tenant == self._tenant, columns.stream == stream, columns.version == head)
-                .values(version=version)
-            )
-
-    def _request(self, key: str) -> AppendRequest | None:
-        columns = tables.append_request.c
-        row = self._connection.execute(
-            select(
-                columns.idempotency_key, columns.digest, columns.stream, columns.first_version, columns.events
-            ).where(columns.tenant == self._tenant, columns.idempotency_key == key)
-        ).one_or_none()
-        return None if row is None else AppendRequest(*row)
+        return [stored_event(row) for row in self._connection.execute(statement, values)]
 
     def _salts(self, request: AppendRequest) -> list[bytes]:
         """The salts of a request's erasable events, in order; empty for another class or an erased payload."""
@@ -204,24 +171,11 @@ class SqlEvents:
         )
         return [salt or b"" for (salt,) in rows]
 
-    def _remember(self, request: AppendRequest) -> None:
-        self._connection.execute(
-            insert(tables.append_request),
-            {
-                "tenant": self._tenant,
-                "idempotency_key": request.key,
-                "digest": request.digest,
-                "stream": request.stream,
-                "first_version": request.first_version,
-                "events": request.events,
-            },
-        )
-
     def _receipts(self, request: AppendRequest) -> tuple[Receipt, ...]:
         last = request.first_version + request.events - 1
         rows = self._connection.execute(
             select(_event.id, _event.version, _leaf.seq)
-            .join_from(tables.event, tables.leaf, _leaf.event_id == _event.id)
+            .join_from(tables.event, tables.leaf, _leaf.event_id == _event.id, isouter=True)
             .where(
                 _event.tenant == self._tenant,
                 _event.stream == request.stream,
@@ -232,25 +186,24 @@ class SqlEvents:
         return tuple(Receipt(event_id, request.stream, version, seq) for event_id, version, seq in rows)
 
 
-def _event_row(each: Draft) -> tuple[Any, ...]:
-    """In the order of the table's columns."""
-    return (
-        each.id,
-        each.tenant,
-        each.stream,
-        each.version,
-        each.type,
-        each.schema,
-        each.payload_class,
-        each.occurred_at_ns,
-        each.recorded_at_ns,
-        bytes(SALT_BYTES) if each.erasable else each.salt,
-        each.commitment() if each.erasable else each.payload_bytes,
+def events_before(connection: Connection, event: StoredEvent) -> Iterator[StoredEvent]:
+    """The events of the same tenant and type before this one in the log, newest first."""
+    page = (
+        LOGGED.where(_event.tenant == event.tenant, _event.type == event.type, _leaf.seq < bindparam("end"))
+        .order_by(_leaf.seq.desc())
+        .limit(_PAGE)
     )
+    end = event.place
+    while found := [stored_event(row) for row in connection.execute(page, {"end": end})]:
+        yield from found
+        end = found[-1].place
 
 
-def _stored(row: Row[Any]) -> StoredEvent:
-    """A row of ``_STORED``, taken apart by place: a rebuild reads a million of them."""
+def stored_event(row: Row[Any]) -> StoredEvent:
+    """A row of ``seq`` and ``EVENT_COLUMNS``, taken apart by place: a rebuild reads a million of them.
+
+    Raises ``StorageDamaged`` where the payload is not JSON.
+    """
     values: tuple[Any, ...] = tuple(row)
     payload, salt, kept_payload, kept_salt = values[10:]
     if values[7] != ERASABLE_CLASS:
@@ -263,7 +216,7 @@ def _stored(row: Row[Any]) -> StoredEvent:
     return upcast.current(StoredEvent(*members))
 
 
-def _decoded(seq: int, payload: bytes) -> Any:
+def _decoded(seq: int | None, payload: bytes) -> Any:
     try:
         return msgspec.json.decode(payload)
     except (ValueError, RecursionError) as error:

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, bindparam, select
-from sqlalchemy.dialects import sqlite
 
 from ledger.store import tables
+from ledger.store.dialects import insert_for, is_postgresql
 
 _CHUNK = 1000
 """Ids asked for in one statement: well below every database's limit of parameters."""
@@ -17,7 +17,6 @@ _identity = tables.identity.c
 _KNOWN = select(_identity.id_digest, _identity.body_digest).where(
     _identity.scope_id == bindparam("scope_id"), _identity.id_digest.in_(bindparam("ids", expanding=True))
 )
-_ADD = sqlite.insert(tables.identity).on_conflict_do_nothing()
 
 
 class SqlIdentities:
@@ -37,22 +36,34 @@ class SqlIdentities:
                 found[id_digest].add(body_digest)
         return {id_digest: frozenset(bodies) for id_digest, bodies in found.items()}
 
+    def reserve(self, sla_id: str, source: str) -> None:
+        row = {"tenant": self._tenant, "sla_id": sla_id, "source": source}
+        self._connection.execute(
+            insert_for(self._connection, tables.identity_scope).values(row).on_conflict_do_nothing()
+        )
+        self._scope(sla_id, source, lock=is_postgresql(self._connection))
+
     def add(self, sla_id: str, source: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         if not pairs:
             return
         scope_id = self._scope(sla_id, source)
         if scope_id is None:
-            row = {"tenant": self._tenant, "sla_id": sla_id, "source": source}
-            self._connection.execute(sqlite.insert(tables.identity_scope).values(row))
+            self.reserve(sla_id, source)
             scope_id = self._scope(sla_id, source)
-        statement = str(_ADD.compile(dialect=self._connection.dialect))
-        self._connection.exec_driver_sql(statement, [(scope_id, each, body) for each, body in pairs])
+        statement = insert_for(self._connection, tables.identity).on_conflict_do_nothing()
+        if is_postgresql(self._connection):
+            rows = [{"scope_id": scope_id, "id_digest": each, "body_digest": body} for each, body in pairs]
+            self._connection.execute(statement, rows)
+        else:
+            text = str(statement.compile(dialect=self._connection.dialect))
+            self._connection.exec_driver_sql(text, [(scope_id, each, body) for each, body in pairs])
 
-    def _scope(self, sla_id: str, source: str) -> int | None:
+    def _scope(self, sla_id: str, source: str, *, lock: bool = False) -> int | None:
         columns = tables.identity_scope.c
-        found: int | None = self._connection.scalar(
-            select(columns.id).where(columns.tenant == self._tenant, columns.sla_id == sla_id, columns.source == source)
+        asked = select(columns.id).where(
+            columns.tenant == self._tenant, columns.sla_id == sla_id, columns.source == source
         )
+        found: int | None = self._connection.scalar(asked.with_for_update() if lock else asked)
         return found
 
 

@@ -24,6 +24,7 @@ from ledger.domain.events import ERASABLE_CLASS
 from ledger.errors import SlaLedgerError
 from ledger.store import tables
 from ledger.store.appending import RequestedEvent, request_digest
+from ledger.store.dialects import is_postgresql
 from ledger.store.raw_entries import ENTRIES, as_is
 from ledger.store.view_check import SqlViewCheck
 
@@ -134,8 +135,12 @@ class SqlInspection:
             yield HeadDifference(row[0], row[1], None, row[2])
 
     def unsequenced(self, limit: int) -> Sequence[str]:
-        sequenced = select(_leaf.seq).where(_leaf.event_id == _event.id).exists()
-        return list(self._connection.scalars(select(_event.id).where(not_(sequenced)).limit(limit)))
+        """Events without a leaf; on PostgreSQL without those that wait for one in the queue."""
+        astray = [not_(select(_leaf.seq).where(_leaf.event_id == _event.id).exists())]
+        if is_postgresql(self._connection):
+            queue = tables.inbox.c
+            astray.append(not_(select(queue.id).where(queue.event_id == _event.id).exists()))
+        return list(self._connection.scalars(select(_event.id).where(*astray).limit(limit)))
 
     def stray_payloads(self, limit: int) -> Sequence[str]:
         erasable = select(_event.id).where(_event.id == _kept.event_id, _event.payload_class == ERASABLE_CLASS).exists()

@@ -35,6 +35,7 @@ from ledger.store.appending import (
 )
 from ledger.store.batches import no_batch
 from ledger.store.chain import no_transaction, require_free
+from ledger.store.following import Following
 from ledger.store.log import SignedCheckpoint, StoredLog
 from ledger.store.outbox import MAX_ERROR_CHARS, no_stage
 from ledger.store.projections import RowChange, apply, forget, rebuild
@@ -82,7 +83,7 @@ class _State:
         )
 
 
-class MemoryDatabase:
+class MemoryDatabase(Following):
     """``ledger.app.ports.Database`` in memory; see the module."""
 
     def __init__(self, clock: Clock, randomness: Randomness, tenant: str = "default") -> None:
@@ -100,7 +101,7 @@ class MemoryDatabase:
             self._state = state
 
     @contextmanager
-    def read(self) -> Iterator[Transaction]:
+    def _snapshot(self) -> Iterator[Transaction]:
         yield self._transaction(self._state, writable=False)
 
     def rebuild_views(self) -> int:
@@ -214,13 +215,17 @@ class _Events:
         if event.erased:
             return
         state = self.handle.changing
-        same = [each for each in state.log[: event.seq] if (each.tenant, each.type) == (event.tenant, event.type)]
+        same = [each for each in state.log[: event.place] if (each.tenant, each.type) == (event.tenant, event.type)]
         forget(event, map(upcast.current, reversed(same)), self.views)
         commitment = payload_commitment(event.committed_payload, event.salt)
         gone = replace(event, payload=ErasedPayload(event.id, commitment), salt=b"", original=None)
-        state.log[event.seq] = gone
+        state.log[event.place] = gone
         place = event.tenant, event.stream
         state.streams[place] = tuple(gone if each.id == event_id else each for each in state.streams[place])
+
+    def places(self, event_ids: Sequence[str]) -> Mapping[str, int]:
+        wanted = set(event_ids)
+        return {event.id: event.place for event in self.handle.state.log if event.id in wanted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +274,9 @@ class _Identities:
         found = ((each, rows.get((self.tenant, sla_id, source, each))) for each in ids)
         return {each: bodies for each, bodies in found if bodies is not None}
 
+    def reserve(self, sla_id: str, source: str) -> None:
+        """Nothing to do: transactions that write come one after the other."""
+
     def add(self, sla_id: str, source: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         rows = self.handle.changing.identities
         for each, body in pairs:
@@ -312,6 +320,9 @@ class _Outbox:
     def parked(self) -> Sequence[tuple[str, str, int, str]]:
         jobs = self.handle.state.jobs.items()
         return [(event_id, stage, job.attempts, job.error) for (event_id, stage), job in jobs if job.state == "parked"]
+
+    def unplaced(self) -> Sequence[str]:
+        return []
 
     def pending(self) -> int:
         return sum(job.state == "pending" for job in self.handle.state.jobs.values())

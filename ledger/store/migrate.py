@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, select, table, text
 from ledger.errors import StorageUnavailable
 from ledger.resources import resource_dir
 
-SCHEMA_REVISION = "0002"
+SCHEMA_REVISION = "0003"
 """The newest migration; a test holds it to the migrations folder."""
 
 
@@ -21,10 +21,11 @@ def current_revision(connection: Connection) -> str | None:
     return revision
 
 
-def upgrade(connection: Connection) -> None:
+def upgrade(connection: Connection, *, role_prefix: str | None = None) -> None:
     """Run the migrations that are missing inside the connection's transaction, which must be one that writes.
 
-    So two processes that open a new database at once do not meet. Raises ``StorageUnavailable`` for a database
+    So two processes that open a new database at once do not meet. ``role_prefix`` begins the names of the roles
+    made on PostgreSQL (default: the database's name). Raises ``StorageUnavailable`` for a database
     that a newer version of the product wrote.
     """
     revision = current_revision(connection)
@@ -37,6 +38,7 @@ def upgrade(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", _location(resource_dir("migrations")))
     config.attributes["connection"] = connection
+    config.attributes["role_prefix"] = role_prefix
     try:
         command.upgrade(config, "head")
     except CommandError as error:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from ledger.errors import NotFound
 from ledger.store import tables
 from ledger.store.appending import no_event
+from ledger.store.dialects import insert_for, is_postgresql
 
 MAX_ERROR_CHARS = 2000
 
 _outbox = tables.outbox.c
+_SEQUENCED = select(tables.leaf.c.seq).where(tables.leaf.c.event_id == _outbox.event_id).exists()
 
 
 class SqlOutbox:
@@ -31,18 +33,20 @@ class SqlOutbox:
         known = self._connection.scalar(select(tables.event.c.id).where(tables.event.c.id == event_id))
         if known is None:
             raise no_event(event_id)
-        if self._state(event_id, stage) is None:
-            row = {"event_id": event_id, "stage": stage, "state": "pending", "attempts": 0, "due_at_ns": 0}
-            self._connection.execute(insert(tables.outbox), row)
+        row = {"event_id": event_id, "stage": stage, "state": "pending", "attempts": 0, "due_at_ns": 0}
+        self._connection.execute(insert_for(self._connection, tables.outbox).values(row).on_conflict_do_nothing())
 
     def lease(self, now_ns: int, lease_ns: int) -> tuple[str, str, int] | None:
         """(event_id, stage, attempt), attempts counted from 1."""
-        row = self._connection.execute(
+        due = (
             select(_outbox.ordinal, _outbox.event_id, _outbox.stage, _outbox.attempts)
-            .where(_outbox.state == "pending", _outbox.due_at_ns <= now_ns)
+            .where(_outbox.state == "pending", _outbox.due_at_ns <= now_ns, _SEQUENCED)
             .order_by(_outbox.ordinal)
             .limit(1)
-        ).one_or_none()
+        )
+        if is_postgresql(self._connection):
+            due = due.with_for_update(skip_locked=True, of=tables.outbox)
+        row = self._connection.execute(due).one_or_none()
         if row is None:
             return None
         ordinal, event_id, stage, attempts = row
@@ -81,6 +85,10 @@ class SqlOutbox:
     def pending(self) -> int:
         count = select(func.count()).select_from(tables.outbox).where(_outbox.state == "pending")
         return int(self._connection.scalar(count) or 0)
+
+    def unplaced(self) -> Sequence[str]:
+        waiting = select(_outbox.event_id).where(_outbox.state == "pending", ~_SEQUENCED).distinct()
+        return list(self._connection.scalars(waiting))
 
     def _state(self, event_id: str, stage: str) -> str | None:
         state: str | None = self._connection.scalar(select(_outbox.state).where(_is(event_id, stage)))

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ledger.domain.events import StoredEvent
+
+Place: TypeAlias = tuple[Any, ...]
+"""Which row of which view: (view, tenant, key members in the view's order)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,11 @@ def forget(event: StoredEvent, earlier: Iterable[StoredEvent], views: ViewWriter
     A row goes back to what the last event before set it to. ``earlier`` are the events of the same tenant and type
     before this one, newest first: a view is set by one type alone, so no others can have set the row.
     """
-    lost = {_place(change) for change in apply(event) if views.remove(change)}
+    restore_rows({_place(change) for change in apply(event) if views.remove(change)}, earlier, views)
+
+
+def restore_rows(lost: set[Place], earlier: Iterable[StoredEvent], views: ViewWriter) -> None:
+    """Set removed rows to what the last of ``earlier``, which come newest first, set them to."""
     if not lost:
         return
     for before in earlier:
@@ -95,7 +102,7 @@ def rebuild(
     return count
 
 
-def _place(change: RowChange) -> tuple[Any, ...]:
+def _place(change: RowChange) -> Place:
     return change.view, change.tenant, *change.key.values()
 
 
@@ -106,7 +113,7 @@ def _change(
     body: Mapping[str, Any],
     columns: Mapping[str, Any] | None = None,
 ) -> RowChange:
-    return RowChange(view, event.tenant, key, columns or {}, body, event.seq)
+    return RowChange(view, event.tenant, key, columns or {}, body, event.place)
 
 
 def _agreement(event: StoredEvent) -> Iterable[RowChange]:
@@ -158,3 +165,6 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "attestation_recorded": _attestation,
     "anchor_recorded": _anchor,
 }
+
+SHOWN_TYPES = frozenset(_HANDLERS)
+"""Types of events that set rows of a view."""

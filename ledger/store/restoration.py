@@ -26,7 +26,7 @@ class SqlRestoration:
         self._rebuild = rebuild
         self._size = 0
         self._sequenced_at_ns = 0
-        if connection.scalar(select(tables.log_state.c.size)) != 0:
+        if connection.scalar(select(tables.event.c.id).limit(1)) is not None:
             raise LogInconsistent("this database has events already; import into a new one")
 
     def add_entries(self, entries: Sequence[RawEntry]) -> None:

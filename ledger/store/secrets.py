@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from ledger.errors import NotFound, VersionConflict
 from ledger.store import tables
+from ledger.store.dialects import insert_for
 
 
 class SqlSecrets:
@@ -16,10 +17,13 @@ class SqlSecrets:
         self._tenant = tenant
 
     def put(self, name: str, value: bytes) -> None:
+        row = {"tenant": self._tenant, "name": name, "value": value}
         known = self._find(name)
         if known is None:
-            self._connection.execute(insert(tables.secret), {"tenant": self._tenant, "name": name, "value": value})
-        elif known != value:
+            statement = insert_for(self._connection, tables.secret).values(row).on_conflict_do_nothing()
+            self._connection.execute(statement)
+            known = self._find(name)
+        if known != value:
             raise other_secret(name)
 
     def get(self, name: str) -> bytes:

@@ -1,7 +1,7 @@
 """Giving events their place in the log: contiguous ``seq``, leaf, dirty tiles, compare-and-swap of the size.
 
-SQLite runs this inside the append; a database with many writers can run it over a queue, in batches, because it
-takes nothing but (event id, leaf hash) pairs.
+SQLite runs this inside the append; on PostgreSQL ``ledger.store.inbox`` runs it over the queue, in batches. It takes
+nothing but (event id, leaf hash) pairs.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -132,6 +133,17 @@ log_state = Table(
     Column("size", _BIGINT, nullable=False),
     Column("sequenced_at_ns", _BIGINT, nullable=False),
     CheckConstraint("id = 0", "single"),
+)
+
+# PostgreSQL alone: events that wait for their place in the log. SQLite gives it in the append.
+queue_metadata = MetaData(naming_convention=metadata.naming_convention)
+inbox = Table(
+    "inbox",
+    queue_metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("event_id", String(36), nullable=False),
+    Column("leaf_hash", LargeBinary, nullable=False),
+    CheckConstraint("length(leaf_hash) = 32", "leaf_hash"),
 )
 
 raw_batch = Table(

@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import Connection, delete, select
 
 from ledger.store.bulk import upsert_rows
-from ledger.store.projections import RowChange
+from ledger.store.projections import Place, RowChange
 from ledger.store.queries import ViewRow
 from ledger.store.tables import VIEW_TABLES
 
@@ -40,6 +40,14 @@ class SqlViewWriter:
             delete(view).where(view.c.tenant == change.tenant, view.c.seq == change.seq, *key)
         )
         return gone.rowcount == 1
+
+    def remove_of(self, seq: int) -> set[Place]:
+        """Remove the rows that the event at ``seq`` set and none set again since; which rows they were."""
+        lost: set[Place] = set()
+        for name, view in VIEW_TABLES.items():
+            gone = self._connection.execute(delete(view).where(view.c.seq == seq).returning(*view.primary_key))
+            lost |= {(name, *row) for row in gone}
+        return lost
 
 
 class SqlViewReader:

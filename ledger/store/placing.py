@@ -1,0 +1,237 @@
+"""How an append reaches the log: at once (SQLite), or by way of a queue that one sequencer empties (PostgreSQL)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, insert, select, update
+
+from ledger.domain.events import SALT_BYTES, StoredEvent
+from ledger.errors import StorageUnavailable
+from ledger.store import tables
+from ledger.store.appending import AppendRequest, Draft, first_version
+from ledger.store.bulk import insert_rows, raw_cursor
+from ledger.store.projections import SHOWN_TYPES, ViewWriter, apply, forget
+from ledger.store.sequencer import sequence
+
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to append. ``drafts`` makes the events from the version that the first one gets; ``digest`` is what the
+    idempotency key is bound to, given the salts of the events stored for it."""
+
+    tenant: str
+    stream: str
+    expected_version: int | None
+    key: str | None
+    digest: Callable[[Sequence[bytes]], bytes]
+    drafts: Callable[[int], list[Draft]]
+
+    def request(self, version: int, drafts: Sequence[Draft]) -> AppendRequest | None:
+        """What is remembered under the idempotency key, if there is one."""
+        if self.key is None:
+            return None
+        digest = self.digest([each.salt for each in drafts])
+        return AppendRequest(self.key, digest, self.stream, version, len(drafts))
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Events that were written; ``first_seq`` is None where they wait for the sequencer."""
+
+    drafts: Sequence[Draft]
+    first_seq: int | None
+
+
+class Placing(Protocol):
+    """Writes an order."""
+
+    def place(self, order: Order) -> Placed | AppendRequest:
+        """The events written, or the request that used the key before. Raises ``VersionConflict``."""
+        ...
+
+    def take_back(self, event: StoredEvent, earlier: Iterable[StoredEvent]) -> None:
+        """Before the payload of ``event`` goes: see to it that its view rows go, too."""
+        ...
+
+
+class InlinePlacing:
+    """One writer at a time: events, leaves, tiles and views in the append itself."""
+
+    def __init__(self, connection: Connection, views: ViewWriter) -> None:
+        self._connection = connection
+        self._views = views
+
+    def place(self, order: Order) -> Placed | AppendRequest:
+        known = find_request(self._connection, order.tenant, order.key)
+        if known is not None:
+            return known
+        head = stream_head(self._connection, order.tenant, order.stream)
+        version = first_version(order.stream, order.expected_version, head)
+        drafts = order.drafts(version)
+        insert_rows(self._connection, tables.event, [_event_row(each) for each in drafts])
+        kept = [(each.id, each.salt, each.payload_bytes) for each in drafts if each.erasable]
+        insert_rows(self._connection, tables.event_payload, kept)
+        self._move_head(order, head, version + len(drafts) - 1)
+        if (request := order.request(version, drafts)) is not None:
+            self._remember(order.tenant, request)
+        leaves = [(each.id, each.leaf_hash()) for each in drafts]
+        first = sequence(self._connection, leaves, drafts[0].recorded_at_ns)
+        shown = (each.stored(first + at) for at, each in enumerate(drafts) if each.type in SHOWN_TYPES)
+        self._views.write([change for event in shown for change in apply(event)])
+        return Placed(drafts, first)
+
+    def take_back(self, event: StoredEvent, earlier: Iterable[StoredEvent]) -> None:
+        # Overwrite what is deleted from here on instead of leaving it in the file's free space.
+        self._connection.exec_driver_sql("PRAGMA secure_delete = ON")
+        forget(event, earlier, self._views)
+
+    def _move_head(self, order: Order, head: int | None, version: int) -> None:
+        if head is None:
+            row = {"tenant": order.tenant, "stream": order.stream, "version": version}
+            self._connection.execute(insert(tables.stream_head), row)
+        else:
+            columns = tables.stream_head.c
+            self._connection.execute(
+                update(tables.stream_head)
+                .where(columns.tenant == order.tenant, columns.stream == order.stream, columns.version == head)
+                .values(version=version)
+            )
+
+    def _remember(self, tenant: str, request: AppendRequest) -> None:
+        row = (tenant, request.key, request.digest, request.stream, request.first_version, request.events)
+        insert_rows(self._connection, tables.append_request, [row])
+
+
+class QueuedPlacing:
+    """Many writers at a time: one call of ``append_events`` (migration 0003) writes events, queue rows and head.
+
+    Writers to one stream meet at its head row alone. Who comes second waits for the first to end, then finds
+    another version: no error of the database, so the transaction goes on.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def place(self, order: Order) -> Placed | AppendRequest:
+        version = order.expected_version
+        for _ in range(_ATTEMPTS):
+            if version is None:
+                head = stream_head(self._connection, order.tenant, order.stream, lock=True)
+                version = 0 if head is None else head + 1
+            drafts = order.drafts(version)
+            outcome = self._append(order, version, drafts)
+            if outcome == "appended":
+                return Placed(drafts, None)
+            if outcome == "known":
+                known = find_request(self._connection, order.tenant, order.key)
+                if known is not None:
+                    return known
+            version = self._next_version(order)
+        raise StorageUnavailable(
+            f"stream {order.stream!r} moved on {_ATTEMPTS} times while this append was tried; try again",
+            stream=order.stream,
+        )
+
+    def take_back(self, event: StoredEvent, earlier: Iterable[StoredEvent]) -> None:
+        """Nothing here: who appends has no right to the views. The sequencer does it when it places the record."""
+
+    def _next_version(self, order: Order) -> int | None:
+        if order.expected_version is None:
+            return None
+        head = stream_head(self._connection, order.tenant, order.stream)
+        return first_version(order.stream, order.expected_version, head)
+
+    def _append(self, order: Order, version: int, drafts: Sequence[Draft]) -> str:
+        request = order.request(version, drafts)
+        digest = b"" if request is None else request.digest
+        values: list[Any] = [order.tenant, order.stream, version, order.key, digest, drafts[0].recorded_at_ns]
+        columns: tuple[list[Any], ...] = (
+            [each.id for each in drafts],
+            [each.type for each in drafts],
+            [each.schema for each in drafts],
+            [each.payload_class for each in drafts],
+            [each.occurred_at_ns for each in drafts],
+            [_open_salt(each) for each in drafts],
+            [_open_payload(each) for each in drafts],
+            [each.leaf_hash() for each in drafts],
+        )
+        erasable = any(each.erasable for each in drafts)
+        if erasable:
+            columns += (
+                [each.salt if each.erasable else None for each in drafts],
+                [each.payload_bytes if each.erasable else None for each in drafts],
+            )
+        single = len(drafts) == 1
+        call = _call(keyed=order.key is not None, single=single, erasable=erasable)
+        values += [column[0] for column in columns] if single else columns
+        with raw_cursor(self._connection) as cursor:
+            return str(cursor.execute(call, values, prepare=True).fetchone()[0])
+
+
+_ARRAYS = ("text", "text", "int4", "text", "int8", "bytea", "bytea", "bytea")
+_KEPT_ARRAYS = ("bytea", "bytea")
+
+
+@cache
+def _call(*, keyed: bool, single: bool, erasable: bool) -> str:
+    """The call of the function of migration 0003. Bytes go in binary form: as text each would take two digits."""
+    # The driver makes an array from a list more slowly than the database makes one from a value.
+    form = "ARRAY[{}::{}]" if single else "{}::{}[]"
+    kinds = _ARRAYS + _KEPT_ARRAYS if erasable else _ARRAYS
+    arrays = [form.format("%b" if kind == "bytea" else "%s", kind) for kind in kinds]
+    function = "append_events_once" if keyed else "append_events"
+    return f"SELECT {function}(%s, %s, %s::int8, %s, %b::bytea, %s::int8, {', '.join(arrays)})"
+
+
+def stream_head(connection: Connection, tenant: str, stream: str, *, lock: bool = False) -> int | None:
+    """The last version of a stream, None where there is none; locked until the transaction ends."""
+    columns = tables.stream_head.c
+    found = select(columns.version).where(columns.tenant == tenant, columns.stream == stream)
+    version: int | None = connection.scalar(found.with_for_update() if lock else found)
+    return version
+
+
+def find_request(connection: Connection, tenant: str, key: str | None) -> AppendRequest | None:
+    """What an idempotency key was used for."""
+    if key is None:
+        return None
+    columns = tables.append_request.c
+    row = connection.execute(
+        select(columns.idempotency_key, columns.digest, columns.stream, columns.first_version, columns.events).where(
+            columns.tenant == tenant, columns.idempotency_key == key
+        )
+    ).one_or_none()
+    return None if row is None else AppendRequest(*row)
+
+
+def _event_row(each: Draft) -> tuple[Any, ...]:
+    """In the order of the table's columns."""
+    return (
+        each.id,
+        each.tenant,
+        each.stream,
+        each.version,
+        each.type,
+        each.schema,
+        each.payload_class,
+        each.occurred_at_ns,
+        each.recorded_at_ns,
+        _open_salt(each),
+        _open_payload(each),
+    )
+
+
+def _open_salt(each: Draft) -> bytes:
+    """The salt in the row that stays for good: none of an event whose payload can be erased."""
+    return bytes(SALT_BYTES) if each.erasable else each.salt
+
+
+def _open_payload(each: Draft) -> bytes:
+    """The payload in the row that stays for good: the commitment of one that can be erased."""
+    return each.commitment() if each.erasable else each.payload_bytes
