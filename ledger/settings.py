@@ -1,7 +1,7 @@
-"""What a server process is told from outside: the data directory and where it listens.
+"""What a server process is told from outside: the data directory, the database and where it listens.
 
-Arguments win over the environment (``SLA_LEDGER_DATA``, ``SLA_LEDGER_HOST``, ``SLA_LEDGER_PORT``), and the
-environment wins over the defaults. docs/settings.md lists them.
+Arguments win over the environment (``SLA_LEDGER_DATA``, ``DATABASE_URL``, ``SLA_LEDGER_HOST``, ``SLA_LEDGER_PORT``),
+and the environment wins over the defaults. docs/settings.md lists them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ledger.errors import SettingInvalid
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 MAX_PORT = 65_535
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,23 @@ class ServerSettings:
     """Checked settings of ``sla-ledger up``.
 
     ``host`` is a loopback address in this version: requests are not authenticated yet, so whoever reaches the
-    port reads everything. ``port`` 0 lets the system choose a free one.
+    port reads everything. ``port`` 0 lets the system choose a free one. ``database_url`` names a PostgreSQL; without
+    one the database is a SQLite file in the data directory.
     """
 
     data_dir: Path
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
+    database_url: str | None = None
 
     def __post_init__(self) -> None:
+        if self.database_url is not None and not self.database_url.startswith(POSTGRES_SCHEMES):
+            # The URL is not repeated: it may hold a password.
+            raise SettingInvalid(
+                "the database is no PostgreSQL URL; write postgresql://USER:PASSWORD@HOST:PORT/NAME, or leave it out "
+                "for a SQLite file in the data directory",
+                setting="database",
+            )
         if not _is_loopback(self.host):
             raise SettingInvalid(
                 f"the host {self.host!r} is not a loopback address: this version has no sign-in, so it serves "
@@ -47,7 +57,12 @@ class ServerSettings:
 
 
 def read_settings(
-    environ: Mapping[str, str], *, data_dir: str | None = None, host: str | None = None, port: int | None = None
+    environ: Mapping[str, str],
+    *,
+    data_dir: str | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    database: str | None = None,
 ) -> ServerSettings:
     """Settings from arguments and environment; raises ``SettingInvalid`` naming the setting that is wrong."""
     data = environ.get("SLA_LEDGER_DATA", "") if data_dir is None else data_dir
@@ -57,6 +72,7 @@ def read_settings(
         data_dir=Path(data),
         host=environ.get("SLA_LEDGER_HOST", DEFAULT_HOST) if host is None else host,
         port=_port(environ.get("SLA_LEDGER_PORT", str(DEFAULT_PORT))) if port is None else port,
+        database_url=(environ.get("DATABASE_URL") if database is None else database) or None,
     )
 
 

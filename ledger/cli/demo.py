@@ -58,6 +58,7 @@ Exit codes:
 )
 @click.option("--period", metavar="PERIOD", help="Such as 2023-12-19/P1D. Default: the one that holds all rows.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Data directory to write.")
+@click.option("--database", metavar="URL", help="PostgreSQL (postgresql://...) for the log. Default: a file in DIR.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def demo(
     requests: Path | None,
@@ -65,6 +66,7 @@ def demo(
     spans: tuple[str, ...],
     period: str | None,
     out: Path,
+    database: str | None,
     as_json: bool,
 ) -> None:
     """Run the main job: agreement, facts, log, judgements, statement, credit, proof, anchor, bundle.
@@ -81,7 +83,7 @@ def demo(
     terms = _terms(requests, log, agreement)
     chosen = _period(Agreement.from_document(terms), requests, log, period, span_interval)
     _require_over(chosen, SystemClock().now_ns())
-    services = _open_data(out)
+    services = _open_data(out, database)
     try:
         parties = DemoParties(services.keyring)
         nonce = "0x" + services.randomness.bytes(32).hex()
@@ -152,7 +154,7 @@ def _require_over(period: Period, now_ns: int) -> None:
         raise BadInput(f"the period {period} ends at {end}, which is still to come; settle it after that")
 
 
-def _open_data(out: Path) -> Services:
+def _open_data(out: Path, database: str | None) -> Services:
     """The data directory, opened or made; raises ``BadInput`` where nothing can be written into it."""
     try:
         for path in (out / name for name in ("agreement.yaml", "bundle.json", "trust.json", "opening.json")):
@@ -160,7 +162,7 @@ def _open_data(out: Path) -> Services:
                 raise BadInput(f"{path} is a folder, and demo writes a file of that name; move it away", path=str(path))
         if (out / "bundles").exists() and not (out / "bundles").is_dir():
             raise BadInput(f"{out / 'bundles'} is no folder, and demo writes into it; move it away", path=str(out))
-        return create_data(out, key_cache=default_key_cache(), notify=note)
+        return create_data(out, key_cache=default_key_cache(), notify=note, database_url=database)
     except OSError as error:
         raise BadInput(f"--out {out}: {error.filename or out}: {error.strerror}", path=str(out)) from error
 

@@ -20,6 +20,13 @@ DATA = click.option(
     type=click.Path(path_type=Path),
     help="Data directory of the ledger.",
 )
+DATABASE = click.option(
+    "--database",
+    "database_url",
+    envvar="DATABASE_URL",
+    metavar="URL",
+    help="PostgreSQL (postgresql://...) that holds the log instead of a file in DIR.  [env: DATABASE_URL]",
+)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
@@ -35,8 +42,11 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON inste
     "rewritten as a whole.",
 )
 @click.option("--vkey", "vkeys", multiple=True, metavar="KEY", help="Trust this key of the log, not the one in DIR.")
+@DATABASE
 @AS_JSON
-def fsck_command(data_dir: Path, checkpoints: tuple[Path, ...], vkeys: tuple[str, ...], as_json: bool) -> int:
+def fsck_command(
+    data_dir: Path, checkpoints: tuple[Path, ...], vkeys: tuple[str, ...], database_url: str | None, as_json: bool
+) -> int:
     """Hash everything stored again: payloads, headers, leaves, tiles, checkpoints; compare streams, idempotency keys
     and views with the events. Changes nothing.
 
@@ -44,7 +54,7 @@ def fsck_command(data_dir: Path, checkpoints: tuple[Path, ...], vkeys: tuple[str
     2: the input cannot be used.
     """
     progress = ProgressLine()
-    with open_data_directory(data_dir, vkeys) as data:
+    with open_data_directory(data_dir, vkeys, database_url=database_url) as data:
         trust, known = require_trust(data.trust), data.outside(checkpoints)
         with data.database.inspect() as inspection:
             report = fsck(inspection, trust, known, progress=progress)
@@ -58,11 +68,12 @@ def fsck_command(data_dir: Path, checkpoints: tuple[Path, ...], vkeys: tuple[str
 
 @click.command()
 @DATA
+@DATABASE
 @AS_JSON
-def rebuild(data_dir: Path, as_json: bool) -> None:
+def rebuild(data_dir: Path, database_url: str | None, as_json: bool) -> None:
     """Make every view anew from the events, in one transaction. Readers see the old views until it is done."""
     progress, started = ProgressLine(), time.monotonic()
-    with open_data_directory(data_dir) as data:
+    with open_data_directory(data_dir, database_url=database_url) as data:
         with data.database.read() as tx:
             size = tx.log.size()
         count = data.database.rebuild_views(progress=lambda done: progress("rebuilding views", done, size))
@@ -79,20 +90,23 @@ def rebuild(data_dir: Path, as_json: bool) -> None:
 @DATA
 @click.option("--reason", required=True, help="Why. It stays in the log for good: do not repeat what is erased.")
 @click.option("--requested-by", help="Who asked for it; stays in the log, too.")
+@DATABASE
 @AS_JSON
-def erase(event_id: str, data_dir: Path, reason: str, requested_by: str | None, as_json: bool) -> None:
+def erase(
+    event_id: str, data_dir: Path, reason: str, requested_by: str | None, database_url: str | None, as_json: bool
+) -> None:
     """Erase the payload of an event of the class `erasable`, for good, and record that in the log.
 
     Header, log entry, proofs and checkpoints stay valid. Copies elsewhere (backups, exports) keep the payload.
     """
-    with open_data_directory(data_dir) as data:
+    with open_data_directory(data_dir, database_url=database_url) as data:
         with data.database.begin() as tx:
             receipt = erase_payload(tx, event_id, reason=reason, requested_by=requested_by, now_ns=data.now_ns())
-        data.database.empty_write_ahead_log()
+        seq = data.settle_erasure(receipt.event_id)
     if as_json:
-        print_json({"event_id": event_id, "record": receipt.event_id, "seq": receipt.seq})
+        print_json({"event_id": event_id, "record": receipt.event_id, "seq": seq})
     else:
-        click.echo(f"erased; the log says so at seq {receipt.seq}")
+        click.echo(f"erased; the log says so at seq {seq}")
         note("backups and exports made before still have the payload")
 
 

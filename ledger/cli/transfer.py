@@ -13,7 +13,7 @@ import click
 
 from ledger.app.restore_guard import KnownCheckpoint
 from ledger.app.transfer import Summary, export_log, import_log, verify_export
-from ledger.cli.maintenance import AS_JSON
+from ledger.cli.maintenance import AS_JSON, DATABASE
 from ledger.cli.output import ProgressLine, note, print_json
 from ledger.errors import BadInput, StorageUnavailable
 from ledger.wiring.data_directory import (
@@ -45,10 +45,12 @@ _VKEY = click.option(
 @click.option("--verify", is_flag=True, help="Do not write FILE: read it, and prove that it is complete.")
 @_CHECKPOINT
 @_VKEY
+@DATABASE
 @AS_JSON
 def export_command(
     file: Path,
     data_dir: Path | None,
+    database_url: str | None,
     batches: bool,
     verify: bool,
     checkpoints: tuple[Path, ...],
@@ -71,7 +73,10 @@ def export_command(
     elif data_dir is None:
         raise BadInput("name the data directory to export with --data, or check a file with --verify")
     else:
-        with open_data_directory(data_dir, vkeys) as data, data.database.inspect() as inspection:
+        with (
+            open_data_directory(data_dir, vkeys, database_url=database_url) as data,
+            data.database.inspect() as inspection,
+        ):
             origin = require_trust(data.trust).origin
             with _writing(file) as out:
                 summary = export_log(inspection, origin, out, batches=batches, progress=progress)
@@ -92,9 +97,15 @@ def export_command(
 )
 @_CHECKPOINT
 @_VKEY
+@DATABASE
 @AS_JSON
 def import_command(
-    file: Path, data_dir: Path, checkpoints: tuple[Path, ...], vkeys: tuple[str, ...], as_json: bool
+    file: Path,
+    data_dir: Path,
+    checkpoints: tuple[Path, ...],
+    vkeys: tuple[str, ...],
+    database_url: str | None,
+    as_json: bool,
 ) -> None:
     """Make a new data directory from an export: same events, ids, root and views, or nothing at all.
 
@@ -102,7 +113,7 @@ def import_command(
     key was rotated, name every key of the log with --vkey.
     """
     progress = ProgressLine()
-    with _reading(file) as source, new_data_directory(data_dir, vkeys) as data:
+    with _reading(file) as source, new_data_directory(data_dir, vkeys, database_url=database_url) as data:
         known: list[KnownCheckpoint] = data.outside(checkpoints)
         with data.database.restore() as restoration:
             summary = import_log(source, restoration, known=known, trust=data.trust, progress=progress)

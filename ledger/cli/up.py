@@ -21,12 +21,17 @@ SERVER = "api.server"
 
 @click.command()
 @click.option("--data", "data_dir", metavar="DIR", help="Data directory, as `demo` writes it.  [env: SLA_LEDGER_DATA]")
+@click.option(
+    "--database",
+    metavar="URL",
+    help="PostgreSQL (postgresql://...) instead of a SQLite file in the data directory.  [env: DATABASE_URL]",
+)
 @click.option("--port", type=int, help="Port; 0 takes a free one.  [env: SLA_LEDGER_PORT; default: 8000]")
 @click.option("--host", help="Loopback address to listen on.  [env: SLA_LEDGER_HOST; default: 127.0.0.1]")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of text once it serves.")
-def up(data_dir: str | None, port: int | None, host: str | None, as_json: bool) -> None:
+def up(data_dir: str | None, database: str | None, port: int | None, host: str | None, as_json: bool) -> None:
     """Serve a data directory, read-only, on this machine. Stops cleanly on Ctrl-C or SIGTERM."""
-    settings = read_settings(os.environ, data_dir=data_dir, host=host, port=port)
+    settings = read_settings(os.environ, data_dir=data_dir, host=host, port=port, database=database)
     if not settings.data_dir.is_dir():
         raise DataDirectoryInvalid(
             f"{settings.data_dir} is not a directory; make one with: sla-ledger demo --out {settings.data_dir}",
@@ -36,7 +41,7 @@ def up(data_dir: str | None, port: int | None, host: str | None, as_json: bool) 
 
     serve = importlib.import_module(SERVER).serve
     announce = partial(_announce, settings, as_json=as_json)
-    serve(settings, lambda: open_data(settings.data_dir, notify=note), announce)
+    serve(settings, lambda: open_data(settings.data_dir, notify=note, database_url=settings.database_url), announce)
 
 
 def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: ChainStatus, *, as_json: bool) -> None:

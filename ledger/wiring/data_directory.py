@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from ledger.app.fsck_tree import LogTrust, known_checkpoint
 from ledger.app.log_keys import LogIdentity, log_keys
@@ -18,8 +19,11 @@ from ledger.errors import BadInput, DataDirectoryInvalid, NoteInvalid, SlaLedger
 from ledger.merkle.key_history import key_at
 from ledger.merkle.note import MAX_NOTE_BYTES, VerifierKey, parse_vkey
 from ledger.store.database import SqliteDatabase
+from ledger.store.postgres import PostgresDatabase
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.pin import PinFile
+
+SqlDatabase: TypeAlias = SqliteDatabase | PostgresDatabase
 
 DATA_FORMAT = "sla-ledger/data/v1"
 DATA_FILE = "data.json"
@@ -33,7 +37,7 @@ PIN_FILE = "log.pin"
 class DataDirectory:
     """A data directory opened for maintenance. ``trust`` is None where no key of the log is at hand."""
 
-    database: SqliteDatabase
+    database: SqlDatabase
     pin: PinFile
     trust: LogTrust | None
     now_ns: Callable[[], int]
@@ -47,26 +51,47 @@ class DataDirectory:
         known = [] if pinned is None else [pinned]
         return known + [read_checkpoint(path, require_trust(self.trust)) for path in checkpoints]
 
+    def settle_erasure(self, record: str) -> int:
+        """The place in the log of an erasure's record, once the payload is out of views and write-ahead log as well.
+
+        PostgreSQL keeps deleted rows in its files until they are vacuumed. Raises ``NotSequencedYet``.
+        """
+        if isinstance(self.database, SqliteDatabase):
+            self.database.empty_write_ahead_log()
+        else:
+            # No other process needs to run for this.
+            while self.database.sequence_once():
+                pass
+        (seq,) = self.database.wait_sequenced([record])
+        return seq
+
 
 @contextmanager
-def open_data_directory(folder: Path, vkeys: Sequence[str] = ()) -> Iterator[DataDirectory]:
-    """Open the data directory ``folder``, without chain or prover. ``vkeys`` are keys of the log to trust instead
-    of the one in its key folder. Raises ``DataDirectoryInvalid`` or ``VerifierKeyInvalid``."""
+def open_data_directory(
+    folder: Path, vkeys: Sequence[str] = (), *, database_url: str | None = None
+) -> Iterator[DataDirectory]:
+    """Open the data directory ``folder``, without chain, prover or sequencer. ``vkeys`` are keys of the log to trust
+    instead of the one in its key folder; ``database_url`` names the PostgreSQL that holds the log, if one does.
+    Raises ``DataDirectoryInvalid``, ``VerifierKeyInvalid`` or ``SettingInvalid``."""
     try:
         document = parse_json((folder / DATA_FILE).read_bytes(), max_bytes=4096)
-        if document["format"] != DATA_FORMAT or not (folder / DATABASE_FILE).is_file():
+        kept = database_url is not None or (folder / DATABASE_FILE).is_file()
+        if document["format"] != DATA_FORMAT or not kept:
             raise ValueError("another format, or no database")
         first = parse_vkey(document["log_vkey"]) if "log_vkey" in document else None
     except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
         raise DataDirectoryInvalid(f"{folder} holds no ledger ({DATA_FILE}: {error})", path=str(folder)) from error
-    with _opened(folder, vkeys, first) as data:
+    with _opened(folder, vkeys, first, database_url) as data:
         yield data
 
 
 @contextmanager
-def new_data_directory(folder: Path, vkeys: Sequence[str] = ()) -> Iterator[DataDirectory]:
+def new_data_directory(
+    folder: Path, vkeys: Sequence[str] = (), *, database_url: str | None = None
+) -> Iterator[DataDirectory]:
     """Make a data directory to import into. ``folder`` is absent, empty, or has nothing but the key folder of the
-    log that comes in; after an error only that is left. Raises ``DataDirectoryInvalid``."""
+    log that comes in; after an error only that is left. The database of ``database_url`` must be empty.
+    Raises ``DataDirectoryInvalid``."""
     try:
         present = {path.name for path in folder.iterdir()} if folder.exists() else set()
     except OSError as error:
@@ -78,7 +103,7 @@ def new_data_directory(folder: Path, vkeys: Sequence[str] = ()) -> Iterator[Data
         )
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with _opened(folder, vkeys, None) as data:
+        with _opened(folder, vkeys, None, database_url) as data:
             yield data
         genesis = {"format": DATA_FORMAT, "genesis_timestamp_s": time.time_ns() // SECOND_NS}
         (folder / DATA_FILE).write_bytes(canonical_bytes(genesis))
@@ -122,13 +147,19 @@ def local_origin(public_key: bytes) -> str:
 
 
 @contextmanager
-def _opened(folder: Path, vkeys: Sequence[str], first: VerifierKey | None) -> Iterator[DataDirectory]:
+def _opened(
+    folder: Path, vkeys: Sequence[str], first: VerifierKey | None, database_url: str | None = None
+) -> Iterator[DataDirectory]:
     keys = folder / KEY_FOLDER
     if first is None and not vkeys and (keys / LOG_KEY_FILE).exists():
         public_key = load_key(keys / LOG_KEY_FILE).public_key
         first = VerifierKey(local_origin(public_key), public_key)
     clock = SystemClock()
-    database = SqliteDatabase(folder / DATABASE_FILE, clock, SystemRandomness())
+    database: SqlDatabase
+    if database_url is None:
+        database = SqliteDatabase(folder / DATABASE_FILE, clock, SystemRandomness())
+    else:
+        database = PostgresDatabase(database_url, clock, SystemRandomness())
     try:
         trust = trust_keys(vkeys) if vkeys else None if first is None else _own_trust(database, first)
         yield DataDirectory(database, PinFile(keys / PIN_FILE), trust, clock.now_ns)
@@ -136,7 +167,7 @@ def _opened(folder: Path, vkeys: Sequence[str], first: VerifierKey | None) -> It
         database.close()
 
 
-def _own_trust(database: SqliteDatabase, first: VerifierKey) -> LogTrust:
+def _own_trust(database: SqlDatabase, first: VerifierKey) -> LogTrust:
     """Trust in the log's first key and those it was rotated to, each for its own sizes."""
     with database.read() as tx:
         keys = log_keys(tx, LogIdentity(first, verify))

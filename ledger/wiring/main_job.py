@@ -96,6 +96,9 @@ def run_main_job(
     if statement.proof_due:
         step("proving the statement and recording it on chain")
     services.runner.run_until_idle(time.sleep)
+    with database.read() as tx:
+        made = (proved(tx, statement.id), anchored(tx, statement.id))
+    database.wait_sequenced([statement.receipt.event_id, *(event.id for event in made if event is not None)])
     services.sign_log()
     return _evidence(services, agreement, batch, statement)
 

@@ -28,11 +28,11 @@ from ledger.attest.signing import NoteKey, verify
 from ledger.attest.zk_keys import KeyCache
 from ledger.domain.canonical import canonical_bytes, parse_json
 from ledger.domain.instant import SECOND_NS
+from ledger.domain.naming import LOG_KEYS_STREAM
 from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
-from ledger.store.database import SqliteDatabase
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain
 from ledger.wiring.clock import SystemClock, SystemRandomness
@@ -42,6 +42,7 @@ from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
 from ledger.wiring.pin import PinFile
+from ledger.wiring.storage import make_storage, open_storage
 from ledger.wiring.witness_client import read_witnesses
 
 OWN_KEYS = ("issuer", "issuer-evm", "deployer-evm")
@@ -101,12 +102,13 @@ class Services:
         *,
         key_cache: Path,
         notify: Notify,
+        database_url: str | None = None,
     ) -> None:
         self.folder = folder
         self.clock = SystemClock()
         self.randomness = SystemRandomness()
         self.keyring = Keyring(folder / "keys", self.randomness)
-        self.database = SqliteDatabase(folder / "ledger.db", self.clock, self.randomness)
+        self.database, self._sequencer = open_storage(folder, database_url, self.clock, self.randomness, notify)
         self.issuer_key = self.keyring.signing_key("issuer")
         self.log_signer = open_signer(folder / "keys", self.keyring, first_log_key, os.environ.get(LOG_KEY_VARIABLE))
         self.public_log = PublicLog(self.database, self.log_signer.identity)
@@ -184,6 +186,9 @@ class Services:
                 sign_with=self.log_signer.sign_with,
                 now_ns=self.clock.now_ns(),
             )
+            rotations = [event.id for event in tx.events.stream(LOG_KEYS_STREAM)]
+        # The new key signs a tree that holds its rotation.
+        self.database.wait_sequenced(rotations)
         self.sign_log()
         return rotated
 
@@ -208,24 +213,34 @@ class Services:
     def close(self) -> None:
         for prover in self._provers.values():
             prover.close()
+        if self._sequencer is not None:
+            self._sequencer.stop()
         self.database.close()
         if self._lock is not None:
             self._lock.release()
 
 
-def create_data(folder: Path, *, key_cache: Path, notify: Notify) -> Services:
+def create_data(folder: Path, *, key_cache: Path, notify: Notify, database_url: str | None = None) -> Services:
     """Open a data directory, making it first where ``folder`` is absent, empty or was left half made.
 
     Keys and database come first and the marker last, whole or not at all. Raises ``DataDirectoryInvalid`` where the
     folder holds something else: nothing of another's is written into.
     """
     if not (folder / DATA_FILE).exists():
-        _make_data(folder)
-    return open_data(folder, key_cache=key_cache, notify=notify)
+        _make_data(folder, database_url)
+    return open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url)
 
 
-def open_data(folder: Path, *, key_cache: Path | None = None, notify: Notify = lambda _: None) -> Services:
+def open_data(
+    folder: Path,
+    *,
+    key_cache: Path | None = None,
+    notify: Notify = lambda _: None,
+    database_url: str | None = None,
+) -> Services:
     """Open a data directory that ``create_data`` made.
+
+    ``database_url`` names a PostgreSQL that holds the log instead of a file in the directory.
 
     Raises ``DataDirectoryInvalid``, also where the database is gone: a new one under the old keys would be another
     history in the same name. Raises ``DataDirectoryInUse``, and ``KeyFileUnusable`` for a missing key.
@@ -246,15 +261,18 @@ def open_data(folder: Path, *, key_cache: Path | None = None, notify: Notify = l
             path=str(folder),
         ) from error
     database = folder / DATABASE_FILE
-    if not database.is_file() or database.stat().st_size == 0:
+    if database_url is None and (not database.is_file() or database.stat().st_size == 0):
         raise DataDirectoryInvalid(
-            f"{database} is missing or empty, but the directory's keys have signed its log: restore it from a backup",
+            f"{database} is missing or empty, but the directory's keys have signed its log: restore it from a backup, "
+            "or name the PostgreSQL that holds it",
             path=str(database),
         )
-    return Services(folder, timestamp_s, first, key_cache=key_cache or default_key_cache(), notify=notify)
+    return Services(
+        folder, timestamp_s, first, key_cache=key_cache or default_key_cache(), notify=notify, database_url=database_url
+    )
 
 
-def _make_data(folder: Path) -> None:
+def _make_data(folder: Path, database_url: str | None) -> None:
     try:
         present = {path.name for path in folder.iterdir()} if folder.exists() else set()
     except OSError as error:
@@ -269,9 +287,7 @@ def _make_data(folder: Path) -> None:
         for name in OWN_KEYS:
             keyring.make(name)
         first = first_key(keyring, os.environ.get(LOG_KEY_VARIABLE))
-        # The database holds salts and raw rows; SQLite gives its side files the same mode.
-        (folder / DATABASE_FILE).touch(mode=0o600)
-        SqliteDatabase(folder / DATABASE_FILE, SystemClock(), SystemRandomness()).close()
+        make_storage(folder, database_url, SystemClock(), SystemRandomness())
         genesis = {
             "format": DATA_FORMAT,
             "genesis_timestamp_s": SystemClock().now_ns() // SECOND_NS,

@@ -1,0 +1,35 @@
+"""Which database a process works with: the SQLite file of its data directory, or a PostgreSQL with a sequencer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ledger.app.ports import Randomness
+from ledger.domain.instant import Clock
+from ledger.store.database import SqliteDatabase
+from ledger.store.inbox import Sequencer
+from ledger.store.postgres import PostgresDatabase
+from ledger.wiring.data_directory import DATABASE_FILE, SqlDatabase
+
+
+def make_storage(folder: Path, url: str | None, clock: Clock, randomness: Randomness) -> None:
+    """Bring the database to the newest schema, making it where it is a file that is not there."""
+    if url is not None:
+        PostgresDatabase(url, clock, randomness).close()
+        return
+    # The database holds salts and raw rows; SQLite gives its side files the same mode.
+    (folder / DATABASE_FILE).touch(mode=0o600)
+    SqliteDatabase(folder / DATABASE_FILE, clock, randomness).close()
+
+
+def open_storage(
+    folder: Path, url: str | None, clock: Clock, randomness: Randomness, notify: Callable[[str], None]
+) -> tuple[SqlDatabase, Sequencer | None]:
+    """The database, and the running sequencer that it needs, if any; close both, the sequencer first."""
+    if url is None:
+        return SqliteDatabase(folder / DATABASE_FILE, clock, randomness), None
+    database = PostgresDatabase(url, clock, randomness)
+    sequencer = Sequencer(database.sequence_once, notify)
+    sequencer.start()
+    return database, sequencer
