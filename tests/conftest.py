@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from hypothesis import settings
+
+from tests.support.postgres import Server, ServerMissing, running_server
 
 ROOT = Path(__file__).resolve().parents[1]
 _DEFAULT_FIXTURES = ROOT.parent / "shared" / "fixtures"
@@ -33,6 +35,24 @@ def _absent(what: str) -> NoReturn:
 def absent() -> Callable[[str], NoReturn]:
     """``absent("what")`` ends a test that needs a server or file not there: skipped, or failed with CI=true."""
     return _absent
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A PostgreSQL: the one of $DATABASE_URL, or one from a wheel for this session."""
+    try:
+        with running_server() as server:
+            yield server
+    except ServerMissing as error:
+        _absent(str(error))
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server) -> Iterator[str]:
+    """A database with the newest schema and nothing in it."""
+    url = postgres_server.new_database()
+    yield url
+    postgres_server.drop(url)
 
 
 @pytest.fixture(scope="session")

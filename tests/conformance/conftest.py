@@ -10,9 +10,11 @@ import pytest
 
 from ledger.store.database import SqliteDatabase
 from ledger.store.memory import MemoryDatabase
+from ledger.store.postgres import PostgresDatabase
 from tests.conformance.samples import SeededRandomness, StepClock
+from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
 
-AnyDatabase: TypeAlias = MemoryDatabase | SqliteDatabase
+AnyDatabase: TypeAlias = MemoryDatabase | SqliteDatabase | PostgresDatabase
 OpenSqlite: TypeAlias = Callable[..., SqliteDatabase]
 
 
@@ -35,9 +37,15 @@ def open_sqlite(tmp_path: Path, clock: StepClock) -> Iterator[OpenSqlite]:
         database.close()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def database(request: pytest.FixtureRequest, clock: StepClock) -> AnyDatabase:
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, clock: StepClock) -> Iterator[AnyDatabase]:
     if request.param == "memory":
-        return MemoryDatabase(clock, SeededRandomness(1))
-    opener: OpenSqlite = request.getfixturevalue("open_sqlite")
-    return opener()
+        yield MemoryDatabase(clock, SeededRandomness(1))
+    elif request.param == "sqlite":
+        opener: OpenSqlite = request.getfixturevalue("open_sqlite")
+        yield opener()
+    else:
+        url: str = request.getfixturevalue("postgres_url")
+        database = SequencedAfterCommit(url, clock, SeededRandomness(1), role_prefix=ROLE_PREFIX)
+        yield database
+        database.close()

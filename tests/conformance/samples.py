@@ -49,6 +49,13 @@ class SeededRandomness:
     def bytes(self, count: int) -> bytes:
         return self._random.randbytes(count)
 
+    def state(self) -> Any:
+        """What ``restore`` goes back to."""
+        return self._random.getstate()
+
+    def restore(self, state: Any) -> None:
+        self._random.setstate(state)
+
 
 class MemoryPin:
     """A pin (``ledger.app.restore_guard.Pin``) that lasts as long as the test."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,12 +31,20 @@ from tests.conformance.samples import (
 
 def append(database: AnyDatabase, *events: NewEvent, key: str | None = None) -> Sequence[Receipt]:
     with database.begin() as tx:
-        return tx.events.append("any", list(events), expected_version=None, idempotency_key=key)
+        receipts = tx.events.append("any", list(events), expected_version=None, idempotency_key=key)
+    return placed(database, *receipts)
 
 
 def erase(database: AnyDatabase, event_id: str, reason: str = "the customer asked") -> Receipt:
     with database.begin() as tx:
-        return erase_payload(tx, event_id, reason=reason, requested_by="customer", now_ns=5)
+        receipt = erase_payload(tx, event_id, reason=reason, requested_by="customer", now_ns=5)
+    return placed(database, receipt)[0]
+
+
+def placed(database: AnyDatabase, *receipts: Receipt) -> list[Receipt]:
+    """The receipts with ``seq``, which PostgreSQL knows only after the commit."""
+    seqs = database.wait_sequenced([each.event_id for each in receipts])
+    return [replace(each, seq=seq) for each, seq in zip(receipts, seqs, strict=True)]
 
 
 def views(tx: Transaction) -> list[Any]:

@@ -75,6 +75,7 @@ def test_an_event_of_an_old_version_is_read_in_the_new_shape_and_its_proof_still
     monkeypatch.setitem(EVENT_TYPES, "weighed", WEIGHED[1])  # type: ignore[arg-type]
     with database.begin() as tx:
         tx.events.append("s", [NewEvent("weighed", {"grams": 3}, START_NS)], expected_version=0)
+    with database.read() as tx:
         before = tx.events.at(0)
     monkeypatch.setitem(EVENT_TYPES, "weighed", WEIGHED[2])  # type: ignore[arg-type]
     monkeypatch.setitem(upcast.UPCASTERS, ("weighed", 1), to_mg)  # type: ignore[arg-type]
