@@ -81,6 +81,10 @@ format: $(VENV)/.project ## Let ruff mend what it can
 bench-main: $(VENV)/.project ## Measure the main job; writes var/bench/main.json
 	$(BIN)/python -m tests.bench.main
 
+.PHONY: bench-ledger
+bench-ledger: $(VENV)/.project ## Measure the ledger beside eventsourcing; writes var/bench/ledger.json
+	$(BIN)/python -m tests.bench.ledger
+
 # --- housekeeping ----------------------------------------------------------------------------
 .PHONY: clean
 clean: ## Remove what builds and checks leave; keeps .venv and var/

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -121,31 +121,36 @@ def write_requests(path: Path, count: int) -> None:
             )
 
 
-def main(names: Sequence[str]) -> int:
-    """Run the named measurements, or all; 1 if a goal was missed."""
-    unknown = set(names) - set(MEASUREMENTS)
+def main(
+    names: Sequence[str],
+    measurements: Mapping[str, Callable[[], dict[str, float]]],
+    goals: Mapping[str, Goal],
+    to: Path,
+) -> int:
+    """Run the named measurements, or all, and write the records; 1 if a goal was missed."""
+    unknown = set(names) - set(measurements)
     if unknown:
-        raise SystemExit(f"no measurement {', '.join(sorted(unknown))}; there are {', '.join(MEASUREMENTS)}")
+        raise SystemExit(f"no measurement {', '.join(sorted(unknown))}; there are {', '.join(measurements)}")
     values: dict[str, float] = {}
-    for name in names or MEASUREMENTS:
+    for name in names or measurements:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        values |= MEASUREMENTS[name]()
+        values |= measurements[name]()
     records = []
     for name, value in values.items():
-        goal = GOALS[name]
+        goal = goals[name]
         shown = round(value, 3)
         records.append({"name": name, "value": shown, "unit": goal.unit, "goal": goal.goal, "op": goal.op})
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.write_text(json.dumps(records, indent=1) + "\n")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_text(json.dumps(records, indent=1) + "\n")
     missed = 0
-    print(f"{'name':<16}{'value':>12}  {'goal':<14}")
+    print(f"{'name':<18}{'value':>12}  {'goal':<14}")
     for record in records:
         met = _COMPARE[str(record["op"])](record["value"], record["goal"])
         missed += not met
         verdict = "" if met else "  MISSED"
-        print(f"{record['name']:<16}{record['value']:>12}  {record['op']} {record['goal']:g} {record['unit']}{verdict}")
+        print(f"{record['name']:<18}{record['value']:>12}  {record['op']} {record['goal']:g} {record['unit']}{verdict}")
     return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], MEASUREMENTS, GOALS, RESULT))
