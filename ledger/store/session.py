@@ -7,6 +7,7 @@ it must be thrown away. Readers use connections of their own that cannot write a
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from ledger.errors import LogInconsistent, ReadOnlyTransaction, StorageDamaged, 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for another process before it gives up."""
 
+_RETRY_S = 0.01
 _PRIMARY_CODE = 0xFF
 _UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "is locked by another process; try again when it is done",
@@ -43,7 +45,7 @@ def open_engine(path: Path, *, writable: bool, busy_timeout_ms: int) -> Engine:
         # The driver would begin transactions by itself, late and deferred.
         connection.isolation_level = None
         if writable:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_write_ahead_log(connection, busy_timeout_ms / 1000)
             # A commit that was acknowledged survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
             # Moving pages from the WAL into the file waits for the disk twice: after 32 MiB instead of 4.
@@ -61,6 +63,19 @@ def open_engine(path: Path, *, writable: bool, busy_timeout_ms: int) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writable else "BEGIN")
 
     return engine
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection, wait_s: float) -> None:
+    """Where two make a file at once, SQLite refuses the second at once instead of waiting for the first."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+        time.sleep(_RETRY_S)
 
 
 @contextmanager

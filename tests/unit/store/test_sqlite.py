@@ -22,6 +22,7 @@ from ledger.domain.events import StoredEvent
 from ledger.errors import LogInconsistent, ReadOnlyTransaction, StorageDamaged, StorageUnavailable, TreeDamaged
 from ledger.merkle.hasher import leaf_hash
 from ledger.store.database import SqliteDatabase
+from ledger.store.session import open_engine
 from tests.conformance.samples import (
     SLA_ID,
     SeededRandomness,
@@ -273,6 +274,21 @@ def test_threads_append_without_gap_or_loss(database: SqliteDatabase) -> None:
     assert [event.seq for event in events] == list(range(200))
     for name in {event.stream for event in events}:
         assert [event.version for event in events if event.stream == name] == list(range(50))
+
+
+def test_a_file_that_another_is_just_making_is_waited_for(path: Path) -> None:
+    """SQLite itself refuses to change the mode of such a file at once."""
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("CREATE TABLE t (x)")
+    done = threading.Timer(0.2, lambda: other.execute("COMMIT"))
+    done.start()
+    engine = open_engine(path, writable=True, busy_timeout_ms=10_000)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    done.join()
+    engine.dispose()
+    other.close()
 
 
 _APPENDER = """
