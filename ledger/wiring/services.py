@@ -86,8 +86,10 @@ class Dispatcher:
                     sign_at_s = time.monotonic() + RETRY_SIGNING_S
                     self._after_work()
                     sign_at_s = 0.0
-            except SlaLedgerError as error:
-                self._notify(f"the dispatcher goes on after an error: {error.message}")
+            # A fault of the program, too: the thread's end would be noticed by nobody.
+            except Exception as error:
+                said = error.message if isinstance(error, SlaLedgerError) else repr(error)
+                self._notify(f"the dispatcher goes on after an error: {said}")
             self._stopping.wait(POLL_S)
 
 
