@@ -243,7 +243,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("the log only goes forward; restore a backup to go back")
+    raise RuntimeError("the log only goes forward; restore a backup to go back")
 
 
 def _inbox() -> None:
