@@ -20,4 +20,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("the log only goes forward; restore a backup to go back")
+    raise RuntimeError("the log only goes forward; restore a backup to go back")
