@@ -45,8 +45,8 @@ test: $(VENV)/.project ## All tests
 	$(BIN)/python -m pytest
 
 .PHONY: test-fast
-test-fast: $(VENV)/.project ## Tests without the slow ones, under a minute
-	$(BIN)/python -m pytest -m "not slow"
+test-fast: $(VENV)/.project ## The inner loop, under a minute: unit tests and scenarios, no server, nothing slow
+	$(BIN)/python -m pytest -m "not slow" -k "not postgres" tests/unit tests/test_scenarios.py
 
 # --- checks ----------------------------------------------------------------------------------
 .PHONY: check
