@@ -172,6 +172,16 @@ def header_entry(header: Mapping[str, Any]) -> bytes:
     ).encode()
 
 
+def event_entry(event: Recorded, commitment: bytes) -> bytes:
+    """``header_entry`` of ``event_header``, without making the header."""
+    return (
+        f'{{"class":{_text(event.payload_class)},"id":{_text(event.id)},"occurred_at_ns":"{event.occurred_at_ns}",'
+        f'"payload_commitment":"{commitment.hex()}","recorded_at_ns":"{event.recorded_at_ns}",'
+        f'"schema":{event.schema},"stream":{_text(event.stream)},"tenant":{_text(event.tenant)},'
+        f'"type":{_text(event.type)},"version":{event.version}}}'
+    ).encode()
+
+
 def payload_commitment(payload: Mapping[str, Any], salt: bytes) -> bytes:
     """SHA-256 over prefix, 32-byte salt and canonical payload; hides the payload once the salt is erased."""
     return commit_canonical(canonical_bytes(payload), salt)

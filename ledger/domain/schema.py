@@ -8,20 +8,31 @@ published schema and the code that reads the document cannot part ways. A failed
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ledger.errors import DocumentInvalid
 
 JsonSchema = dict[str, Any]
+
+Test: TypeAlias = Callable[[Any], bool]
+"""True where a value passes its shape's ``check`` and is plain: JSON's own types and no subclass of them, ASCII keys,
+integers within +-(2^53 - 1). Of a plain value without lone surrogates every compact JSON encoder that sorts keys gives
+the RFC 8785 bytes. False decides nothing: ``check`` does, and names what is wrong."""
+
+_MAX_SAFE_INTEGER = 2**53 - 1
 
 
 class Shape(Protocol):
     """Part of a document: checks a plain value at a path and describes itself."""
 
     def check(self, value: Any, at: str) -> None: ...
+
+    def quick(self) -> Test:
+        """A test of one value in a fifth of the time, made once for many values."""
+        ...
 
     def json_schema(self) -> JsonSchema: ...
 
@@ -71,6 +82,19 @@ class Text:
         if self.visible and (found := _HIDDEN_CHARACTER.search(value)):
             raise fail(at, f"holds the control or invisible character U+{ord(found[0]):04X}; write {self.what} without")
 
+    def quick(self) -> Test:
+        low, high = self.min_length, self.max_length
+        if self.visible:
+            return lambda value: type(value) is str and low <= len(value) <= high and self._passes(value)
+        if self.pattern is None:
+            return lambda value: type(value) is str and low <= len(value) <= high
+        whole = _compiled(self.pattern).fullmatch
+        return lambda value: type(value) is str and low <= len(value) <= high and whole(value) is not None
+
+    def _passes(self, value: str) -> bool:
+        matches = self.pattern is None or _compiled(self.pattern).fullmatch(value) is not None
+        return matches and _HIDDEN_CHARACTER.search(value) is None
+
     def json_schema(self) -> JsonSchema:
         found: JsonSchema = {"type": "string", "minLength": self.min_length, "maxLength": self.max_length}
         if self.pattern is not None:
@@ -93,6 +117,10 @@ class Integer:
         if not self.minimum <= value <= self.maximum:
             raise fail(at, f"{value} must be between {self.minimum} and {self.maximum}")
 
+    def quick(self) -> Test:
+        low, high = max(self.minimum, -_MAX_SAFE_INTEGER), min(self.maximum, _MAX_SAFE_INTEGER)
+        return lambda value: type(value) is int and low <= value <= high
+
     def json_schema(self) -> JsonSchema:
         return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
 
@@ -104,6 +132,9 @@ class Flag:
     def check(self, value: Any, at: str) -> None:
         if not isinstance(value, bool):
             raise fail(at, f"must be true or false, not {_kind(value)}")
+
+    def quick(self) -> Test:
+        return lambda value: type(value) is bool
 
     def json_schema(self) -> JsonSchema:
         return {"type": "boolean"}
@@ -118,6 +149,10 @@ class OneOf:
     def check(self, value: Any, at: str) -> None:
         if not isinstance(value, str) or value not in self.values:
             raise fail(at, f"{_shown(value)} is not one of {', '.join(self.values)}")
+
+    def quick(self) -> Test:
+        values = self.values
+        return lambda value: type(value) is str and value in values
 
     def json_schema(self) -> JsonSchema:
         return {"enum": list(self.values)}
@@ -138,6 +173,16 @@ class ListOf:
             raise fail(at, f"must have {self.min_items} to {self.max_items} entries, has {len(value)}")
         for index, item in enumerate(value):
             self.item.check(item, f"{at}[{index}]")
+
+    def quick(self) -> Test:
+        passes, low, high = self.item.quick(), self.min_items, self.max_items
+
+        def test(value: Any) -> bool:
+            if (type(value) is not list and type(value) is not tuple) or not low <= len(value) <= high:
+                return False
+            return all(map(passes, value))
+
+        return test
 
     def json_schema(self) -> JsonSchema:
         bounds = {"minItems": self.min_items, "maxItems": self.max_items}
@@ -161,6 +206,20 @@ class MapOf:
             if not isinstance(key, str) or not _compiled(self.key_pattern).fullmatch(key):
                 raise fail(at, f"the key {key!r} is not allowed here")
             self.item.check(item, f"{at}.{key}")
+
+    def quick(self) -> Test:
+        allowed, passes, most = _compiled(self.key_pattern).fullmatch, self.item.quick(), self.max_items
+
+        def test(value: Any) -> bool:
+            if type(value) is not dict:
+                return False
+            # A loop: ``all`` over a generator takes longer than the tests of a few items.
+            for key, item in value.items():
+                if type(key) is not str or not key.isascii() or allowed(key) is None or not passes(item):
+                    return False
+            return len(value) <= most
+
+        return test
 
     def json_schema(self) -> JsonSchema:
         return {
@@ -199,6 +258,23 @@ class Object:
             if key not in value:
                 raise fail(_member(at, key), "is missing")
 
+    def quick(self) -> Test:
+        shapes = {**self.optional, **self.required}
+        members = {key: shape.quick() for key, shape in shapes.items() if key.isascii()}
+        required, count, closed = self.required.keys(), len(self.required), not self.optional
+
+        def test(value: Any) -> bool:
+            if type(value) is not dict:
+                return False
+            for key, item in value.items():
+                passes = members.get(key) if type(key) is str else None
+                if passes is None or not passes(item):
+                    return False
+            # All keys are known: where none is optional, as many as are required are those required.
+            return len(value) == count if closed else required <= value.keys()
+
+        return test
+
     def json_schema(self) -> JsonSchema:
         members = {**self.required, **self.optional}
         found: JsonSchema = {
@@ -225,6 +301,15 @@ class Either:
             raise fail(_member(at, self.tag), f"{_shown(found)} is not one of {', '.join(self.shapes)}")
         self.shapes[found].check(value, at)
 
+    def quick(self) -> Test:
+        tag, tests = self.tag, {name: shape.quick() for name, shape in self.shapes.items()}
+
+        def test(value: Any) -> bool:
+            found = value.get(tag) if type(value) is dict else None
+            return type(found) is str and found in tests and tests[found](value)
+
+        return test
+
     def json_schema(self) -> JsonSchema:
         return {"oneOf": [shape.json_schema() for shape in self.shapes.values()]}
 
@@ -238,6 +323,10 @@ class Nullable:
     def check(self, value: Any, at: str) -> None:
         if value is not None:
             self.shape.check(value, at)
+
+    def quick(self) -> Test:
+        passes = self.shape.quick()
+        return lambda value: value is None or passes(value)
 
     def json_schema(self) -> JsonSchema:
         return {"oneOf": [{"type": "null"}, self.shape.json_schema()]}

@@ -6,7 +6,9 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from ledger.app.ports import Randomness
 from ledger.domain.canonical import canonical_bytes
@@ -17,8 +19,7 @@ from ledger.domain.events import (
     NewEvent,
     StoredEvent,
     commit_canonical,
-    event_header,
-    header_entry,
+    event_entry,
 )
 from ledger.errors import EventInvalid, IdempotencyConflict, NotCanonical, NotFound, VersionConflict
 from ledger.merkle.hasher import leaf_hash
@@ -29,11 +30,18 @@ MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 _ID_RANDOM_BYTES = 10
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
 _MS_NS = 1_000_000
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+"""The hex digit that starts with the bits 10, by one that ends alike."""
+
+_encode_plain = msgspec.json.Encoder(order="deterministic").encode
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """An event with its place in a stream, its leaf hash, and not yet a place in the log."""
+class Draft(NamedTuple):
+    """An event with its place in a stream, its leaf hash, and not yet a place in the log.
+
+    A tuple, because it is made a thousand times in an append, in a third of a frozen dataclass's time. Up to
+    ``payload_bytes`` it is the event's row.
+    """
 
     id: str
     tenant: str
@@ -44,9 +52,9 @@ class Draft:
     payload_class: str
     occurred_at_ns: int
     recorded_at_ns: int
-    payload: Mapping[str, Any]
     salt: bytes
     payload_bytes: bytes
+    payload: Mapping[str, Any]
 
     @property
     def erasable(self) -> bool:
@@ -57,7 +65,7 @@ class Draft:
 
     def leaf_hash(self) -> bytes:
         """The hash of the log leaf this event becomes."""
-        return leaf_hash(header_entry(event_header(self, self.commitment())))
+        return leaf_hash(event_entry(self, self.commitment()))
 
     def stored(self, seq: int) -> StoredEvent:
         """The event once it has its leaf index ``seq``."""
@@ -186,23 +194,24 @@ def draft(
     """Give events their ids, salts and versions, from ``version`` on."""
     each = _ID_RANDOM_BYTES + SALT_BYTES
     pool = randomness.bytes(each * len(events))
-    unix_ms = now_ns // _MS_NS
+    moment = f"{now_ns // _MS_NS & (2**48 - 1):012x}"
+    starts = range(0, len(pool), each)
     return [
         Draft(
-            id=_event_id(unix_ms, pool[each * index : each * index + _ID_RANDOM_BYTES]),
-            tenant=tenant,
-            stream=stream,
-            version=version + index,
-            type=event.type,
-            schema=event.schema,
-            payload_class=event.payload_class,
-            occurred_at_ns=event.occurred_at_ns,
-            recorded_at_ns=now_ns,
-            payload=event.payload,
-            salt=pool[each * index + _ID_RANDOM_BYTES : each * (index + 1)],
-            payload_bytes=payload,
+            _event_id(moment, pool[start : start + _ID_RANDOM_BYTES].hex()),
+            tenant,
+            stream,
+            version + index,
+            event.type,
+            event.schema,
+            event.payload_class,
+            event.occurred_at_ns,
+            now_ns,
+            pool[start + _ID_RANDOM_BYTES : start + each],
+            payload,
+            event.payload,
         )
-        for index, (event, payload) in enumerate(zip(events, payloads, strict=True))
+        for index, (start, event, payload) in enumerate(zip(starts, events, payloads, strict=True))
     ]
 
 
@@ -217,9 +226,8 @@ def no_event(event_id: str) -> NotFound:
 
 
 def _checked(event: NewEvent) -> bytes:
-    check_event(event)
     try:
-        payload = canonical_bytes(event.payload)
+        payload = _payload_bytes(event)
     except NotCanonical as error:
         raise EventInvalid(f"{event.type}: {error.message}", type=event.type, **error.data) from error
     if len(payload) > MAX_PAYLOAD_BYTES:
@@ -231,6 +239,17 @@ def _checked(event: NewEvent) -> bytes:
     return payload
 
 
+def _payload_bytes(event: NewEvent) -> bytes:
+    """The canonical payload of an event that passes the registry's check."""
+    if check_event(event):
+        try:
+            return _encode_plain(event.payload)
+        except UnicodeEncodeError:
+            # A lone surrogate, whose place canonical_bytes names.
+            pass
+    return canonical_bytes(event.payload)
+
+
 def _require_name(what: str, text: str, max_chars: int) -> None:
     if len(text) > max_chars or not _PLAIN.fullmatch(text):
         raise EventInvalid(
@@ -238,10 +257,9 @@ def _require_name(what: str, text: str, max_chars: int) -> None:
         )
 
 
-def _event_id(unix_ms: int, random: bytes) -> str:
-    """A UUID version 7 (RFC 9562, section 5.7): ids made later sort later, so the index grows at its end."""
-    value = (unix_ms & (2**48 - 1)) << 80 | int.from_bytes(random, "big")
-    value = value & ~(0xF000 << 64) | 0x7000 << 64
-    value = value & ~(0xC000 << 48) | 0x8000 << 48
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+def _event_id(moment: str, random: str) -> str:
+    """A UUID version 7 (RFC 9562, section 5.7): ids made later sort later, so the index grows at its end.
+
+    ``moment`` is the Unix time in ms as 12 hex digits, ``random`` are 20 of which version and variant replace six bits.
+    """
+    return f"{moment[:8]}-{moment[8:]}-7{random[1:4]}-{_VARIANT[random[4]]}{random[5:8]}-{random[8:]}"

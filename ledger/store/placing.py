@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, insert, select, update
 
-from ledger.domain.events import SALT_BYTES, StoredEvent
+from ledger.domain.events import ERASABLE_CLASS, SALT_BYTES, StoredEvent
 from ledger.errors import StorageUnavailable
 from ledger.store import tables
 from ledger.store.appending import AppendRequest, Draft, first_version
@@ -18,6 +18,8 @@ from ledger.store.projections import SHOWN_TYPES, ViewWriter, apply, forget
 from ledger.store.sequencer import sequence
 
 _ATTEMPTS = 100
+_COLUMNS = len(tables.event.columns)
+_SALT_COLUMN = Draft._fields.index("salt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,19 +214,9 @@ def find_request(connection: Connection, tenant: str, key: str | None) -> Append
 
 def _event_row(each: Draft) -> tuple[Any, ...]:
     """In the order of the table's columns."""
-    return (
-        each.id,
-        each.tenant,
-        each.stream,
-        each.version,
-        each.type,
-        each.schema,
-        each.payload_class,
-        each.occurred_at_ns,
-        each.recorded_at_ns,
-        _open_salt(each),
-        _open_payload(each),
-    )
+    if each.payload_class == ERASABLE_CLASS:
+        return *each[:_SALT_COLUMN], _open_salt(each), _open_payload(each)
+    return each[:_COLUMNS]
 
 
 def _open_salt(each: Draft) -> bytes:
