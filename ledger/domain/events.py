@@ -131,14 +131,17 @@ class StoredEvent:
     @property
     def header(self) -> dict[str, Any]:
         """The header that the log entry is made of."""
-        if isinstance(self.payload, ErasedPayload):
-            return event_header(self, self.payload.commitment)
-        return event_header(self, payload_commitment(self.committed_payload, self.salt))
+        return event_header(self, self._commitment())
 
     @property
     def entry(self) -> bytes:
         """The RFC 6962 leaf input: RFC 8785 bytes of the header."""
-        return header_entry(self.header)
+        return event_entry(self, self._commitment())
+
+    def _commitment(self) -> bytes:
+        if isinstance(self.payload, ErasedPayload):
+            return self.payload.commitment
+        return payload_commitment(self.committed_payload, self.salt)
 
 
 def event_header(event: Recorded, commitment: bytes) -> dict[str, Any]:

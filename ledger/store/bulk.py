@@ -38,7 +38,8 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
     if connection.dialect.name == "postgresql":
         _copy(connection, table, rows)
     else:
-        connection.exec_driver_sql(_insert_sql(table, connection.dialect), list(rows))
+        with raw_cursor(connection) as cursor:
+            cursor.executemany(_insert_sql(table, connection.dialect), rows)
 
 
 @contextmanager

@@ -171,13 +171,22 @@ class QueuedPlacing:
             )
         single = len(drafts) == 1
         call = _call(keyed=order.key is not None, single=single, erasable=erasable)
-        values += [column[0] for column in columns] if single else columns
+        values += [column[0] for column in columns] if single else map(_array, _ARRAYS + _KEPT_ARRAYS, columns)
         with raw_cursor(self._connection) as cursor:
             return str(cursor.execute(call, values, prepare=True).fetchone()[0])
 
 
 _ARRAYS = ("text", "text", "int4", "text", "int8", "bytea", "bytea", "bytea")
 _KEPT_ARRAYS = ("bytea", "bytea")
+
+
+def _array(kind: str, column: list[Any]) -> Any:
+    """A column as the database's array literal; bytes stay a list for the driver.
+
+    The driver looks into each text for what must be quoted. There is nothing here: ids are UUIDs, types and classes
+    are registered names, all checked before.
+    """
+    return column if kind == "bytea" else "{" + ",".join(map(str, column)) + "}"
 
 
 @cache
