@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from ledger.domain.events import ERASABLE_CLASS, SALT_BYTES, StoredEvent
 from ledger.errors import StorageUnavailable
@@ -18,6 +18,15 @@ from ledger.store.projections import SHOWN_TYPES, ViewWriter, apply, forget
 from ledger.store.sequencer import sequence
 
 _ATTEMPTS = 100
+_head = tables.stream_head.c
+# Statements are made once: making one takes longer than SQLite does to run it.
+_HEAD = select(_head.version).where(_head.tenant == bindparam("of"), _head.stream == bindparam("at"))
+_LOCKED_HEAD = _HEAD.with_for_update()
+_MOVE_HEAD = (
+    update(tables.stream_head)
+    .where(_head.tenant == bindparam("of"), _head.stream == bindparam("at"), _head.version == bindparam("before"))
+    .values(version=bindparam("now"))
+)
 _COLUMNS = len(tables.event.columns)
 _SALT_COLUMN = Draft._fields.index("salt")
 
@@ -98,12 +107,8 @@ class InlinePlacing:
             row = {"tenant": order.tenant, "stream": order.stream, "version": version}
             self._connection.execute(insert(tables.stream_head), row)
         else:
-            columns = tables.stream_head.c
-            self._connection.execute(
-                update(tables.stream_head)
-                .where(columns.tenant == order.tenant, columns.stream == order.stream, columns.version == head)
-                .values(version=version)
-            )
+            values = {"of": order.tenant, "at": order.stream, "before": head, "now": version}
+            self._connection.execute(_MOVE_HEAD, values)
 
     def _remember(self, tenant: str, request: AppendRequest) -> None:
         row = (tenant, request.key, request.digest, request.stream, request.first_version, request.events)
@@ -202,9 +207,7 @@ def _call(*, keyed: bool, single: bool, erasable: bool) -> str:
 
 def stream_head(connection: Connection, tenant: str, stream: str, *, lock: bool = False) -> int | None:
     """The last version of a stream, None where there is none; locked until the transaction ends."""
-    columns = tables.stream_head.c
-    found = select(columns.version).where(columns.tenant == tenant, columns.stream == stream)
-    version: int | None = connection.scalar(found.with_for_update() if lock else found)
+    version: int | None = connection.scalar(_LOCKED_HEAD if lock else _HEAD, {"of": tenant, "at": stream})
     return version
 
 
