@@ -21,6 +21,8 @@ from ledger.app.evidence import Registration
 from ledger.domain.attested import EMBEDDED_CHAIN_ID
 from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotFound, Refused
 
+pytestmark = pytest.mark.slow
+
 T0_S = 1_750_000_000
 DEPLOYER, ISSUER, CUSTOMER = (Account.from_key(keccak(text=f"sender test {n}")) for n in range(3))
 GENESIS = Genesis(T0_S, {a.address: 10**24 for a in (DEPLOYER, ISSUER)})

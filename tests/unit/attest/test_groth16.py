@@ -15,6 +15,8 @@ from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 from ledger.errors import ProofInvalid
 from tests.circuits.curve_tricks import point_outside_the_subgroup, rerandomised
 
+pytestmark = pytest.mark.slow
+
 VECTOR = json.loads((Path(__file__).resolve().parents[2] / "vectors" / "groth16.json").read_text())
 SIGNALS = tuple(int(value) for value in VECTOR["signals"])
 PROOF = bytes.fromhex(VECTOR["proof"])
