@@ -13,6 +13,8 @@ from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
 from tests.support import examples
 
+pytestmark = pytest.mark.slow
+
 BUNDLE = examples.VECTORS / "bundle.json"
 TRUST = examples.VECTORS / "trust.json"
 OPENING = examples.VECTORS / "opening.json"
