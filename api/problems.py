@@ -11,7 +11,16 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
 
 from ledger.domain.canonical import MAX_SAFE_INTEGER
-from ledger.errors import BadInput, NotFound, QueryInvalid, Refused, SlaLedgerError, Unavailable
+from ledger.errors import (
+    AccessDenied,
+    BadInput,
+    NotFound,
+    QueryInvalid,
+    Refused,
+    SlaLedgerError,
+    Unauthenticated,
+    Unavailable,
+)
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:sla-ledger:problem:"
@@ -20,6 +29,8 @@ _LOG = logging.getLogger(__name__)
 
 # Most special first. What no row names, evidence in the store that does not hold among it, is a 500.
 _STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
+    (Unauthenticated, 401),
+    (AccessDenied, 403),
     (NotFound, 404),
     (Refused, 409),
     (BadInput, 400),

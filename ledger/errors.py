@@ -259,6 +259,18 @@ class NotErasable(Refused):
     code = "not_erasable"
 
 
+class Unauthenticated(SlaLedgerError):
+    """Nobody known asks: no credentials, or such as do not hold (unknown, expired, forged)."""
+
+    code = "unauthenticated"
+
+
+class AccessDenied(SlaLedgerError):
+    """Somebody known asks for what their scopes do not cover; ``data`` names the scope."""
+
+    code = "access_denied"
+
+
 class NotFound(SlaLedgerError):
     """What was asked for does not exist."""
 

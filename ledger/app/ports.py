@@ -269,6 +269,11 @@ class Database(Protocol):
     append or ``StorageUnavailable`` from its commit, and starts again.
     """
 
+    def of_tenant(self, tenant: str) -> Database:
+        """The same database as another tenant sees it: streams, batches, secrets and views are the tenant's, the log
+        and the outbox are everybody's."""
+        ...
+
     def begin(self) -> AbstractContextManager[Transaction]: ...
 
     def read(

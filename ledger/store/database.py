@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -49,6 +51,12 @@ class SqliteDatabase(Following):
         # Threads queue here in the order they come; SQLite's own waiting is a poll that can starve one of them.
         self._one_writer = threading.Lock()
         self._migrate()
+
+    def of_tenant(self, tenant: str) -> SqliteDatabase:
+        """The same database, over the same connections, seen as this tenant. Close the first one alone."""
+        other = copy(self)
+        other._session = replace(self._session, tenant=tenant)
+        return other
 
     @contextmanager
     def begin(self) -> Iterator[Transaction]:

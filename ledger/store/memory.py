@@ -83,6 +83,14 @@ class _State:
         )
 
 
+@dataclass(slots=True)
+class _Committed:
+    """The committed state, which the databases of all tenants share."""
+
+    state: _State = field(default_factory=_State)
+    one_writer: threading.Lock = field(default_factory=threading.Lock)
+
+
 class MemoryDatabase(Following):
     """``ledger.app.ports.Database`` in memory; see the module."""
 
@@ -90,27 +98,32 @@ class MemoryDatabase(Following):
         self._clock = clock
         self._randomness = randomness
         self._tenant = tenant
-        self._state = _State()
-        self._one_writer = threading.Lock()
+        self._committed = _Committed()
+
+    def of_tenant(self, tenant: str) -> MemoryDatabase:
+        """The same database, seen as this tenant."""
+        other = MemoryDatabase(self._clock, self._randomness, tenant)
+        other._committed = self._committed
+        return other
 
     @contextmanager
     def begin(self) -> Iterator[Transaction]:
-        with self._one_writer:
-            state = self._state.copy()
+        with self._committed.one_writer:
+            state = self._committed.state.copy()
             yield self._transaction(state, writable=True)
-            self._state = state
+            self._committed.state = state
 
     @contextmanager
     def _snapshot(self) -> Iterator[Transaction]:
-        yield self._transaction(self._state, writable=False)
+        yield self._transaction(self._committed.state, writable=False)
 
     def rebuild_views(self) -> int:
         """Make every view anew from the events; the number of events read."""
-        with self._one_writer:
-            state = self._state.copy()
+        with self._committed.one_writer:
+            state = self._committed.state.copy()
             events = map(upcast.current, state.log)
             count = rebuild(events, _ViewRows(_Handle(state, writable=True), self._tenant))
-            self._state = state
+            self._committed.state = state
         return count
 
     def close(self) -> None:

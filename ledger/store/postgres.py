@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from typing import Self
 
 from sqlalchemy import URL, Connection, Engine, func, select, text
 
@@ -63,6 +66,12 @@ class PostgresDatabase(Following):
         self._single = open_engine(self._url, f"{prefix}_{Role.APP}", autocommit=True)
         self._snapshots = self._app.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._sequencer = open_engine(self._url, f"{prefix}_{Role.SEQUENCER}")
+
+    def of_tenant(self, tenant: str) -> Self:
+        """The same database, over the same connections, seen as this tenant. Close the first one alone."""
+        other = copy(self)
+        other._session = replace(self._session, tenant=tenant)
+        return other
 
     @contextmanager
     def begin(self) -> Iterator[Transaction]:

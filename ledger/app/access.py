@@ -1,0 +1,132 @@
+"""Who may see and do what: the one policy that REST, GraphQL, exports, webhooks and embeds decide by.
+
+A principal acts for one tenant and holds scopes. Roles are named sets of scopes. A field of a resource that needs a
+scope the principal lacks is withheld: it reads null, and its name is listed. Source of roles and scopes: the access
+table of the domain (customer admin: everything of the own SLA; operations viewer: live availability and latency).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from ledger.errors import AccessDenied
+
+
+class Scope(StrEnum):
+    """What a principal may do, in the words that keys and identity providers carry."""
+
+    READ_AGREEMENTS = "sla:read:agreements"
+    READ_THRESHOLDS = "sla:read:thresholds"
+    READ_UPTIME = "sla:read:uptime"
+    READ_LATENCY = "sla:read:latency"
+    READ_VIOLATIONS = "sla:read:violations"
+    READ_CREDITS = "sla:read:credits"
+    READ_PROOFS = "sla:read:proofs"
+    READ_LOG = "sla:read:log"
+    EXPORT = "sla:export"
+    WRITE_AGREEMENTS = "sla:write:agreements"
+    WRITE_OBSERVATIONS = "sla:write:observations"
+    WRITE_PERIODS = "sla:write:periods"
+    WRITE_CREDITS = "sla:write:credits"
+    ADMIN_KEYS = "sla:admin:keys"
+    ADMIN_WEBHOOKS = "sla:admin:webhooks"
+    EMBED = "sla:embed"
+    """Exchange the own rights for a guest token, which has no more of them."""
+
+
+class Role(StrEnum):
+    """Named sets of scopes."""
+
+    CUSTOMER_ADMIN = "customer_admin"
+    OPERATIONS_VIEWER = "operations_viewer"
+    FINANCE = "finance"
+    OPERATOR = "operator"
+
+
+_VIEWER = frozenset({Scope.READ_AGREEMENTS, Scope.READ_UPTIME, Scope.READ_LATENCY, Scope.READ_VIOLATIONS})
+
+ROLE_SCOPES: Mapping[Role, frozenset[Scope]] = {
+    Role.CUSTOMER_ADMIN: _VIEWER
+    | {
+        Scope.READ_THRESHOLDS,
+        Scope.READ_CREDITS,
+        Scope.READ_PROOFS,
+        Scope.EXPORT,
+        Scope.ADMIN_WEBHOOKS,
+        Scope.EMBED,
+    },
+    Role.OPERATIONS_VIEWER: _VIEWER,
+    Role.FINANCE: frozenset(
+        {
+            Scope.READ_AGREEMENTS,
+            Scope.READ_CREDITS,
+            Scope.READ_PROOFS,
+            Scope.EXPORT,
+            Scope.WRITE_CREDITS,
+            Scope.ADMIN_WEBHOOKS,
+        }
+    ),
+    Role.OPERATOR: frozenset(Scope),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks: ``subject`` names the key or user, ``tenant`` is whose data this request is about.
+
+    ``sla_ids`` limits a guest to some agreements; None: all of the tenant's.
+    """
+
+    subject: str
+    tenant: str
+    scopes: frozenset[Scope]
+    sla_ids: frozenset[str] | None = None
+
+    def holds(self, *scopes: Scope) -> bool:
+        return self.scopes.issuperset(scopes)
+
+    def may_see(self, sla_id: str) -> bool:
+        return self.sla_ids is None or sla_id in self.sla_ids
+
+
+FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
+    "agreement": {"document": frozenset({Scope.READ_THRESHOLDS, Scope.READ_CREDITS})},
+    "statement": {
+        "credit": frozenset({Scope.READ_CREDITS}),
+        # The steps to the credit name tiers and base; the public signals hold the credit.
+        "trace": frozenset({Scope.READ_CREDITS, Scope.READ_THRESHOLDS}),
+        "attestation": frozenset({Scope.READ_PROOFS, Scope.READ_CREDITS}),
+        "anchor": frozenset({Scope.READ_PROOFS}),
+    },
+    "objective_result": {"target": frozenset({Scope.READ_THRESHOLDS})},
+    "violation": {"target": frozenset({Scope.READ_THRESHOLDS}), "credit": frozenset({Scope.READ_CREDITS})},
+    "credit": {},
+}
+"""Members of rows that need more than the resource itself, by resource; all scopes named are needed."""
+
+METRIC_SCOPES: Mapping[str, Scope] = {
+    "availability": Scope.READ_UPTIME,
+    "first_token_latency": Scope.READ_LATENCY,
+    "response_latency": Scope.READ_LATENCY,
+}
+"""The scope that counts of an objective need, by the objective's indicator."""
+
+
+def require(principal: Principal, *scopes: Scope) -> None:
+    """Raises ``AccessDenied`` naming the first scope that is lacking."""
+    for scope in scopes:
+        if scope not in principal.scopes:
+            raise AccessDenied(
+                f"this needs the scope {scope}, which {principal.subject} does not have; ask an administrator for it",
+                scope=str(scope),
+            )
+
+
+def redact(resource: str, row: Mapping[str, Any], principal: Principal) -> tuple[dict[str, Any], list[str]]:
+    """A row with None for every member the principal may not see, and the names of those members."""
+    needed = FIELD_SCOPES[resource]
+    withheld = [name for name in row if not principal.scopes >= needed.get(name, frozenset())]
+    return {**row, **dict.fromkeys(withheld)}, withheld
