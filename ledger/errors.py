@@ -415,6 +415,12 @@ class ChainUnavailable(Unavailable):
     code = "chain_unavailable"
 
 
+class NotYet(Unavailable):
+    """What the work waits for has not happened; it is tried again after ``retry_after_s``, as often as it takes."""
+
+    code = "not_yet"
+
+
 class StageFailed(Unavailable):
     """A stage was tried as often as it is worth and is parked for an operator."""
 
