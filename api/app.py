@@ -1,26 +1,34 @@
-"""The application: routes over the queries, read-only, nothing fetched from elsewhere."""
+"""The application: routes over what the principal may see, nothing fetched from elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from litestar import Litestar
-from litestar.di import Provide
+from litestar import Litestar, Router
+from litestar.di import NamedDependency, Provide
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import License
+from litestar.openapi.spec import Components, License, SecurityScheme
 
-from api.edge import LOOPBACK_HOSTS, Edge
+from api.auth.callers import Authentication
+from api.auth.guard import SCOPES, caller_of, check_scopes, principal_of, require_declared
+from api.auth.rate import RateLimit
+from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.parameters import check_query
 from api.problems import handle_error
 from api.rest import agreements, health, log, statements, tlog
+from ledger.app.access import Principal
 from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
+from ledger.settings import LOOPBACK_HOSTS
 
 API_VERSION = "1.0.0"
-_DESCRIPTION = """Read-only. Lists are paged by an opaque `cursor`; errors are problem documents (RFC 9457) with a
+MAX_BODY_BYTES = 1024 * 1024
+"""Of routes that do not say otherwise (``request_max_body_size``)."""
+_DESCRIPTION = """Every operation names the scopes it needs; what a principal may not see of an answer is null and its
+name listed in `withheld`. Lists are paged by an opaque `cursor`; errors are problem documents (RFC 9457) with a
 stable `code`; instants and amounts that a JSON number cannot carry are decimal strings. Every answer that may be
-stored has an `ETag`, the SHA-256 of its bytes: ask again with `If-None-Match`."""
+stored has an `ETag` over its bytes and what the principal may see: ask again with `If-None-Match`."""
 
 HANDLERS = (
     agreements.list_agreements,
@@ -44,29 +52,61 @@ HANDLERS = (
 
 
 def create_app(
-    queries: Queries, *, health: Health, public_log: PublicLog, hosts: Iterable[str] = LOOPBACK_HOSTS
+    queries: Queries,
+    *,
+    health: Health,
+    public_log: PublicLog,
+    hosts: Iterable[str] = LOOPBACK_HOSTS,
+    authentication: Authentication = LOCAL_ONLY,
+    rate_limit: RateLimit = UNLIMITED,
 ) -> Edge:
-    """The ASGI application. ``hosts`` are the names, without port, that it answers to."""
+    """The ASGI application. ``hosts`` are the names, without port, that it answers to.
+
+    Handlers get ``principal``, and ``queries`` and ``public_log`` as its tenant sees them. Raises ``TypeError`` for
+    handlers that do not declare their scopes.
+    """
+
+    def of_tenant(principal: NamedDependency[Principal]) -> Queries:
+        return queries.of_tenant(principal.tenant)
+
+    def log_of_tenant(principal: NamedDependency[Principal]) -> PublicLog:
+        return public_log.of_tenant(principal.tenant)
+
     litestar = Litestar(
         route_handlers=HANDLERS,
         dependencies={
-            "queries": Provide(lambda: queries, sync_to_thread=False),
+            "caller": Provide(caller_of, sync_to_thread=False),
+            "principal": Provide(principal_of, sync_to_thread=False),
+            "queries": Provide(of_tenant, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
-            "public_log": Provide(lambda: public_log, sync_to_thread=False),
+            "public_log": Provide(log_of_tenant, sync_to_thread=False),
         },
+        guards=[check_scopes],
         before_request=check_query,
         exception_handlers={Exception: handle_error},
-        openapi_config=OpenAPIConfig(
-            title="sla-ledger",
-            version=API_VERSION,
-            description=_DESCRIPTION,
-            license=License(name="Apache-2.0", identifier="Apache-2.0"),
-            path="/schema",
-            # The JSON document alone: the other pages load their scripts from a CDN.
-            render_plugins=[JsonRenderPlugin()],
-            use_handler_docstrings=True,
-            operation_id_creator=lambda handler, _method, _path: str(handler.handler_name),
-        ),
+        openapi_config=_openapi(),
+        request_max_body_size=MAX_BODY_BYTES,
         logging_config=None,
     )
-    return Edge(litestar, hosts=hosts)
+    require_declared(litestar)
+    return Edge(litestar, authentication=authentication, hosts=hosts, rate_limit=rate_limit)
+
+
+def _openapi() -> OpenAPIConfig:
+    bearer = SecurityScheme(
+        type="http",
+        scheme="bearer",
+        description="An API key (`sla-ledger keys api create`), an access token (RFC 9068) or a guest token",
+    )
+    return OpenAPIConfig(
+        title="sla-ledger",
+        version=API_VERSION,
+        description=_DESCRIPTION,
+        license=License(name="Apache-2.0", identifier="Apache-2.0"),
+        components=Components(security_schemes={"bearer": bearer}),
+        openapi_router=Router("/schema", route_handlers=[], opt={SCOPES: ()}, include_in_schema=False),
+        # The JSON document alone: the other pages load their scripts from a CDN.
+        render_plugins=[JsonRenderPlugin()],
+        use_handler_docstrings=True,
+        operation_id_creator=lambda handler, _method, _path: str(handler.handler_name),
+    )

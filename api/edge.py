@@ -1,4 +1,4 @@
-"""What holds for every answer, whichever route gives it: methods, hosts, validators, security headers.
+"""What holds for every answer, whichever route gives it: hosts, who asks, how often and how much, validators, headers.
 
 It stands around the application instead of in a route's middleware, because routing errors (404, 405) never
 reach the latter.
@@ -6,29 +6,48 @@ reach the latter.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Iterable
+import logging
+import re
+import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from litestar import Litestar
-from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Send
+from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Receive, Send
 
+from api.auth.callers import LOCAL_OPERATOR, TENANT_HEADER, Authentication, Caller
+from api.auth.guard import needed_scopes
+from api.auth.rate import RateLimit
 from api.problems import (
     PROBLEM_MEDIA_TYPE,
+    BodyTooLarge,
+    CrossSiteRequest,
     HostNotServed,
     MethodNotAllowed,
     encode_problem,
+    problem_headers,
     problem_of,
 )
-from ledger.errors import SlaLedgerError
+from ledger.app.access import ANONYMOUS, Principal
+from ledger.errors import AccessDenied
+from ledger.settings import LOOPBACK_HOSTS
 
-ALLOWED_METHODS: Final = "GET, HEAD"
-LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+READING: Final = ("GET", "HEAD")
+WRITING: Final = ("POST", "PUT", "PATCH", "DELETE")
+ALLOWED_METHODS: Final = ", ".join(READING + WRITING)
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+"""No route takes more; most take far less (``create_app``)."""
+GUEST_PREFIX: Final = "/v1/"
 NO_STORE: Final = "no-store"
 # Not "immutable": on a loopback port the next data directory serves other bytes under the same address. Files of the
 # log are the exception (api.rest.tlog): their address names the log.
 REVALIDATE: Final = "no-cache"
+PRIVATE: Final = "private, no-cache"
+REQUEST_ID: Final = b"x-request-id"
 
 SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -36,6 +55,10 @@ SECURITY_HEADERS: Final = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+"""A route that needs others (a page) sets them itself."""
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -59,75 +82,181 @@ class _Answer:
     def drop(self, *names: bytes) -> None:
         self.headers = [(key, value) for key, value in self.headers if key not in names]
 
+    def default(self, name: bytes, value: bytes) -> None:
+        if self.header(name) is None:
+            self.headers.append((name, value))
+
+
+LOCAL_ONLY: Final = Authentication(LOCAL_OPERATOR, {}, lambda _text: "")
+"""Whoever reaches the port is the operator; there are no credentials to present."""
+UNLIMITED: Final = RateLimit(0, lambda: 0)
+
 
 class Edge:
     """ASGI application around another one.
 
-    Answers GET and HEAD only, to requests that name one of ``hosts`` (without port). Gives each 200 that may be
-    stored an ``ETag`` (SHA-256 of its body) and honours ``If-None-Match`` (RFC 9110, 13.1.2). Request bodies are
-    never read.
+    Finds out who asks (``scope["auth"]`` is the principal, ``scope["user"]`` the caller) before any route does, and
+    answers requests that name one of ``hosts`` (without port). Gives each 200 that may be stored an ``ETag``
+    (SHA-256 over what the principal may see and the body) and honours ``If-None-Match`` (RFC 9110, 13.1.2). Bodies of
+    reading requests are never read.
     """
 
-    def __init__(self, app: Litestar, *, hosts: Iterable[str] = LOOPBACK_HOSTS) -> None:
+    def __init__(
+        self,
+        app: Litestar,
+        *,
+        authentication: Authentication = LOCAL_ONLY,
+        hosts: Iterable[str] = LOOPBACK_HOSTS,
+        rate_limit: RateLimit = UNLIMITED,
+    ) -> None:
         self.app = app
+        self._authentication = authentication
         self._hosts = frozenset(host.encode() for host in hosts)
+        self._rate_limit = rate_limit
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Any ASGI scope: Litestar's types would need a cast for each of the three kinds."""
         if scope["type"] == "http":
-            answer = await self._answer(scope)
+            answer = await self._answer(scope, receive)
             await _send(answer, send, with_body=scope["method"] != "HEAD")
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "there are no websockets here"})
         else:
             await self.app(scope, receive, send)
 
-    async def _answer(self, scope: HTTPScope) -> _Answer:
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            answer = _refused(refusal, scope["path"])
+    async def _answer(self, scope: HTTPScope, receive: Receive) -> _Answer:
+        reading = scope["method"] in READING
+        inner: HTTPScope = {**scope, "method": "GET" if reading else scope["method"]}
+        try:
+            self._check(scope)
+            caller = await self._caller(scope)
+            self._admit(caller, scope)
+        except Exception as error:
+            answer = _refused(error, scope)
+            principal = ANONYMOUS
         else:
-            answer = _Answer()
-            inner: HTTPScope = {**scope, "method": "GET"}
-            await self.app(inner, _no_body, answer.collect)
-        return _conditional(answer, scope)
+            answer, principal = _Answer(), caller.principal
+            inner["auth"], inner["user"] = principal, caller
+            await self.app(inner, _no_body if reading else _Capped(receive), answer.collect)
+        return _finished(answer, scope, principal, public=_is_public({**inner}))
 
-    def _refusal(self, scope: HTTPScope) -> SlaLedgerError | None:
-        if scope["method"] not in ("GET", "HEAD"):
-            return MethodNotAllowed(f"{scope['method']} is not served: this API only reads", allowed=ALLOWED_METHODS)
+    def _check(self, scope: HTTPScope) -> None:
+        method = scope["method"]
+        if method not in READING + WRITING:
+            raise MethodNotAllowed(f"{method[:20]} is not served", allowed=ALLOWED_METHODS)
         hosts = _values(scope, b"host")
-        if len(hosts) == 1 and _without_port(hosts[0]) in self._hosts:
-            return None
-        named = b", ".join(hosts).decode("latin-1")[:100]
-        return HostNotServed(f"the host {named!r} is not served here; ask for 127.0.0.1 or localhost", host=named)
+        if len(hosts) != 1 or _without_port(hosts[0]) not in self._hosts:
+            named = b", ".join(hosts).decode("latin-1")[:100]
+            raise HostNotServed(f"the host {named!r} is not served here; ask for {_listed(self._hosts)}", host=named)
+        lengths = _values(scope, b"content-length")
+        if method in WRITING and any(not value.isdigit() or int(value[:20]) > MAX_BODY_BYTES for value in lengths):
+            raise _too_large()
+
+    async def _caller(self, scope: HTTPScope) -> Caller:
+        authorization, tenant = _values(scope, b"authorization"), _values(scope, TENANT_HEADER)
+        if not authorization:
+            return self._authentication.without_credentials(tenant)
+        # In a thread: keys are looked up in the database, and those of an issuer are fetched.
+        return await asyncio.to_thread(self._authentication.verify, authorization, tenant)
+
+    def _admit(self, caller: Caller, scope: HTTPScope) -> None:
+        principal, client = caller.principal, scope.get("client")
+        address = client[0] if client and principal is ANONYMOUS else ""
+        self._rate_limit.take((principal.subject, principal.tenant, address))
+        if scope["method"] in WRITING and self._authentication.is_local:
+            _refuse_cross_site(scope)
+        if caller.guest_origin is not None:
+            _admit_guest(caller.guest_origin, scope)
+
+
+def _refuse_cross_site(scope: HTTPScope) -> None:
+    """A browser sends requests of any page to this machine; they must not change anything (CSRF)."""
+    sites, origins = _values(scope, b"sec-fetch-site"), _values(scope, b"origin")
+    if all(site in (b"same-origin", b"none") for site in sites) and all(_is_own(scope, each) for each in origins):
+        return
+    named = b", ".join(origins).decode("latin-1")[:100]
+    raise CrossSiteRequest(f"a page of {named or 'another site'} may change nothing here", origin=named)
+
+
+def _admit_guest(origin: str, scope: HTTPScope) -> None:
+    if scope["method"] not in READING or not scope["path"].startswith(GUEST_PREFIX):
+        raise AccessDenied("a guest token reads under /v1/ and does nothing else", path=scope["path"][:80])
+    if not all(each == origin.encode() or _is_own(scope, each) for each in _values(scope, b"origin")):
+        raise AccessDenied("the guest token was made for a page of another origin", origin=origin)
+
+
+def _is_own(scope: HTTPScope, origin: bytes) -> bool:
+    scheme, _, authority = origin.partition(b"://")
+    return scheme in (b"http", b"https") and [authority] == _values(scope, b"host")
+
+
+class _Capped:
+    """The request's messages, as long as there are not too many bytes in them."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._received = 0
+
+    async def __call__(self) -> Any:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._received += len(message["body"])
+        if self._received > MAX_BODY_BYTES:
+            raise _too_large()
+        return message
+
+
+def _too_large() -> BodyTooLarge:
+    return BodyTooLarge(f"no body may have more than {MAX_BODY_BYTES} bytes", limit=MAX_BODY_BYTES)
 
 
 async def _no_body() -> HTTPReceiveMessage:
     return {"type": "http.request", "body": b"", "more_body": False}
 
 
-def _refused(error: SlaLedgerError, path: str) -> _Answer:
-    problem = problem_of(error, path)
+def _refused(error: Exception, scope: HTTPScope) -> _Answer:
+    problem = problem_of(error, scope["path"])
+    if problem.status >= 500:
+        _LOG.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
     headers = [(b"content-type", PROBLEM_MEDIA_TYPE.encode())]
-    if isinstance(error, MethodNotAllowed):
-        headers.append((b"allow", ALLOWED_METHODS.encode()))
+    headers += [(name.encode(), value.encode("latin-1")) for name, value in problem_headers(error).items()]
     body = bytearray(encode_problem(problem))
     return _Answer(problem.status, [*headers, (b"content-length", b"%d" % len(body))], body)
 
 
-def _conditional(answer: _Answer, scope: HTTPScope) -> _Answer:
-    """``answer`` with cache headers, and as a 304 where the client holds the same bytes already."""
-    if answer.header(b"cache-control") is None:
-        answer.headers.append((b"cache-control", (REVALIDATE if answer.status == 200 else NO_STORE).encode()))
-    if answer.status == 200 and answer.header(b"cache-control") != NO_STORE.encode():
-        etag = b'"%s"' % hashlib.sha256(answer.body).hexdigest().encode()
+def _is_public(inner: Mapping[str, Any]) -> bool:
+    """Whether a route was found, and answers everybody alike."""
+    handler = inner.get("route_handler")
+    return handler is not None and needed_scopes(handler) == ()
+
+
+def _finished(answer: _Answer, scope: HTTPScope, principal: Principal, *, public: bool) -> _Answer:
+    """``answer`` with cache and security headers, and as a 304 where the client holds the same already."""
+    storable = answer.status == 200 and scope["method"] in READING
+    if not public:
+        answer.headers.append((b"vary", b"Authorization, Sla-Tenant"))
+    answer.default(b"cache-control", (NO_STORE if not storable else REVALIDATE if public else PRIVATE).encode())
+    if storable and answer.header(b"cache-control") != NO_STORE.encode():
+        seen = b"" if public else _view_digest(principal)
+        etag = b'"%s"' % hashlib.sha256(seen + answer.body).hexdigest().encode()
         answer.headers.append((b"etag", etag))
         if _matches(_values(scope, b"if-none-match"), etag):
             answer.status = 304
             answer.drop(b"content-type", b"content-length")
             answer.body.clear()
-    answer.headers.extend(SECURITY_HEADERS)
+    for name, value in SECURITY_HEADERS:
+        answer.default(name, value)
+    given = _values(scope, REQUEST_ID)
+    named = given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else secrets.token_hex(8).encode()
+    answer.headers.append((REQUEST_ID, named))
     return answer
+
+
+@lru_cache(maxsize=1024)
+def _view_digest(principal: Principal) -> bytes:
+    """Names what a principal may see: equal bytes seen by two of them must not have one validator."""
+    parts = [principal.tenant, *sorted(principal.scopes), "", *sorted(principal.sla_ids or ("*",))]
+    return hashlib.sha256("\n".join(parts).encode()).digest()
 
 
 def _matches(if_none_match: list[bytes], etag: bytes) -> bool:
@@ -141,6 +270,10 @@ def _without_port(host: bytes) -> bytes:
     name, colon, port = host[end:].partition(b":")
     # A port of anything but digits is a name in disguise ("127.0.0.1:x@evil.example").
     return host if colon and not port.isdigit() else (host[:end] + name).lower()
+
+
+def _listed(names: Iterable[bytes]) -> str:
+    return ", ".join(sorted(name.decode() for name in names))
 
 
 def _values(scope: HTTPScope, name: bytes) -> list[bytes]:

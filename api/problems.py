@@ -39,9 +39,27 @@ _STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
 
 
 class MethodNotAllowed(SlaLedgerError):
-    """The API is read-only: GET and HEAD are all there is."""
+    """The route is not served by this method; ``data["allowed"]`` has those that are."""
 
     code = "method_not_allowed"
+
+
+class CrossSiteRequest(SlaLedgerError):
+    """A page of another origin had a browser send this, and it would change something."""
+
+    code = "cross_site_request"
+
+
+class BodyTooLarge(SlaLedgerError):
+    """The request has a longer body than the route takes; ``data`` has the limit."""
+
+    code = "body_too_large"
+
+
+class RateLimited(SlaLedgerError):
+    """The principal asks too often; ``data["retry_after_s"]`` says when to ask again."""
+
+    code = "rate_limited"
 
 
 class HostNotServed(SlaLedgerError):
@@ -54,6 +72,15 @@ class NotReady(Unavailable):
     """The service cannot answer now; ``data`` has the schema it found and the one it needs."""
 
     code = "not_ready"
+
+
+_OWN_STATUS: Mapping[type[SlaLedgerError], int] = {
+    MethodNotAllowed: 405,
+    HostNotServed: 421,
+    CrossSiteRequest: 403,
+    BodyTooLarge: 413,
+    RateLimited: 429,
+}
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +105,12 @@ def problem_of(error: Exception, instance: str) -> Problem:
         return _problem(400, QueryInvalid.code, detail, instance, {"parameters": parameters})
     if isinstance(error, NotFoundException):
         return _problem(404, NotFound.code, "there is no such resource; /schema/openapi.json lists all", instance, {})
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        allowed = _allowed(error)
+        detail = f"this route serves {allowed}"
+        return _problem(405, MethodNotAllowed.code, detail, instance, {"allowed": allowed})
+    if isinstance(error, HTTPException) and error.status_code == 413:
+        return _problem(413, BodyTooLarge.code, "the body is longer than this route takes", instance, {})
     if isinstance(error, HTTPException) and error.status_code < 500:
         return _problem(error.status_code, BadInput.code, error.detail, instance, {})
     return _problem(500, SlaLedgerError.code, "the server failed; its log says why", instance, {})
@@ -92,14 +125,47 @@ def handle_error(request: Request[Any, Any, Any], error: Exception) -> Response[
     problem = problem_of(error, request.url.path)
     if problem.status >= 500:
         _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return Response(encode_problem(problem), status_code=problem.status, media_type=PROBLEM_MEDIA_TYPE)
+    return Response(
+        encode_problem(problem),
+        status_code=problem.status,
+        media_type=PROBLEM_MEDIA_TYPE,
+        headers=problem_headers(error),
+    )
+
+
+def problem_headers(error: Exception) -> dict[str, str]:
+    """What goes with a problem: the challenge of RFC 6750, the methods that are served, when to ask again."""
+    if isinstance(error, HTTPException):
+        return {"allow": _allowed(error)} if error.status_code == 405 else {}
+    if isinstance(error, Unauthenticated):
+        # Without credentials RFC 6750, 3.1 wants no error code.
+        invalid = f', error="invalid_token", error_description="{_quotable(error.message)}"'
+        return {"www-authenticate": 'Bearer realm="sla-ledger"' + (invalid if error.data.get("presented") else "")}
+    if isinstance(error, AccessDenied) and "scope" in error.data:
+        return {
+            "www-authenticate": f'Bearer realm="sla-ledger", error="insufficient_scope", scope="{error.data["scope"]}"'
+        }
+    if isinstance(error, MethodNotAllowed):
+        return {"allow": str(error.data["allowed"])}
+    if isinstance(error, SlaLedgerError) and isinstance(error.data.get("retry_after_s"), int):
+        return {"retry-after": str(error.data["retry_after_s"])}
+    return {}
+
+
+def _allowed(error: HTTPException) -> str:
+    """The methods of a route; HEAD goes with GET, and OPTIONS (CORS) is not served."""
+    named = {name.strip() for name in (error.headers or {}).get("allow", "").split(",")} - {"", "OPTIONS"}
+    return ", ".join(sorted(named | ({"HEAD"} if "GET" in named else set())))
+
+
+def _quotable(text: str) -> str:
+    """As much of a text as RFC 6750 allows between quotes."""
+    return "".join(sign for sign in text if " " <= sign <= "~" and sign not in '"\\')
 
 
 def _status(error: SlaLedgerError) -> int:
-    if isinstance(error, MethodNotAllowed):
-        return 405
-    if isinstance(error, HostNotServed):
-        return 421
+    if type(error) in _OWN_STATUS:
+        return _OWN_STATUS[type(error)]
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 

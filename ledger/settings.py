@@ -1,4 +1,4 @@
-"""What a server process is told from outside: the data directory, the database and where it listens.
+"""What a server process is told from outside: the data directory, the database, where it listens and who may ask.
 
 Arguments win over the environment (``SLA_LEDGER_DATA``, ``DATABASE_URL``, ``SLA_LEDGER_HOST``, ``SLA_LEDGER_PORT``),
 and the environment wins over the defaults. docs/settings.md lists them.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ledger.errors import SettingInvalid
 
@@ -17,21 +19,70 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 MAX_PORT = 65_535
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
+MAX_RATE = 10_000_000
+
+
+class AuthMode(StrEnum):
+    """Whether requests need credentials."""
+
+    LOCAL = "local"
+    """On loopback addresses alone: whoever reaches the port is the operator, unless credentials say otherwise."""
+    REQUIRED = "required"
+    """On any address: every route that is not public needs credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthSettings:
+    """Who may ask.
+
+    ``issuer``, ``audience`` and ``jwks`` (an https URL or a file) belong together: with them, access tokens of that
+    issuer (RFC 9068) are taken beside API keys. ``hosts`` are the names, without port, that requests may be addressed
+    to. ``rate_per_minute`` bounds the requests of one principal; 0: no bound.
+    """
+
+    mode: AuthMode = AuthMode.LOCAL
+    issuer: str | None = None
+    audience: str | None = None
+    jwks: str | None = None
+    tenant_claim: str = "tenant"
+    hosts: frozenset[str] = LOOPBACK_HOSTS
+    rate_per_minute: int = 0
+
+    def __post_init__(self) -> None:
+        together = (self.issuer, self.audience, self.jwks)
+        if any(together) and not all(together):
+            raise SettingInvalid(
+                "SLA_LEDGER_AUTH_ISSUER, SLA_LEDGER_AUTH_AUDIENCE and SLA_LEDGER_AUTH_JWKS belong together: set all "
+                "three, or none",
+                setting="auth",
+            )
+        if self.jwks is not None and "://" in self.jwks and not _is_safe_url(self.jwks):
+            raise SettingInvalid(
+                "SLA_LEDGER_AUTH_JWKS is no https URL; only on this machine (127.0.0.1, ::1) http will do, too",
+                setting="auth_jwks",
+            )
+        if not 0 <= self.rate_per_minute <= MAX_RATE:
+            raise SettingInvalid(f"SLA_LEDGER_RATE_LIMIT is not between 0 and {MAX_RATE}", setting="rate_limit")
+
+
+LOCAL_AUTH = AuthSettings()
+DEFAULT_RATE = {AuthMode.LOCAL: 0, AuthMode.REQUIRED: 6000}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """Checked settings of ``sla-ledger up``.
 
-    ``host`` is a loopback address in this version: requests are not authenticated yet, so whoever reaches the
-    port reads everything. ``port`` 0 lets the system choose a free one. ``database_url`` names a PostgreSQL; without
-    one the database is a SQLite file in the data directory.
+    ``host`` is a loopback address unless ``auth`` requires credentials. ``port`` 0 lets the system choose a free
+    one. ``database_url`` names a PostgreSQL; without one the database is a SQLite file in the data directory.
     """
 
     data_dir: Path
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
     database_url: str | None = None
+    auth: AuthSettings = LOCAL_AUTH
 
     def __post_init__(self) -> None:
         if self.database_url is not None and not self.database_url.startswith(POSTGRES_SCHEMES):
@@ -41,11 +92,18 @@ class ServerSettings:
                 "for a SQLite file in the data directory",
                 setting="database",
             )
-        if not _is_loopback(self.host):
+        if self.auth.mode is AuthMode.LOCAL and not _is_loopback(self.host):
             raise SettingInvalid(
-                f"the host {self.host!r} is not a loopback address: this version has no sign-in, so it serves "
-                "127.0.0.1 or ::1 only; put a proxy with authentication in front of it to go further",
+                f"the host {self.host!r} is not a loopback address, and requests need no credentials: serve 127.0.0.1 "
+                "or ::1, or set SLA_LEDGER_AUTH=required",
                 setting="host",
+            )
+        if not _is_address(self.host):
+            raise SettingInvalid(f"the host {self.host!r} is not an IP address", setting="host")
+        if self.auth.hosts == LOOPBACK_HOSTS and not _is_loopback(self.host):
+            raise SettingInvalid(
+                "SLA_LEDGER_HOSTS names no host that others would ask for; list the names this server is reached by",
+                setting="hosts",
             )
         if not 0 <= self.port <= MAX_PORT:
             raise SettingInvalid(f"the port {self.port} is not between 0 and {MAX_PORT}", setting="port")
@@ -63,6 +121,7 @@ def read_settings(
     host: str | None = None,
     port: int | None = None,
     database: str | None = None,
+    auth: str | None = None,
 ) -> ServerSettings:
     """Settings from arguments and environment; raises ``SettingInvalid`` naming the setting that is wrong."""
     data = environ.get("SLA_LEDGER_DATA", "") if data_dir is None else data_dir
@@ -73,7 +132,46 @@ def read_settings(
         host=environ.get("SLA_LEDGER_HOST", DEFAULT_HOST) if host is None else host,
         port=_port(environ.get("SLA_LEDGER_PORT", str(DEFAULT_PORT))) if port is None else port,
         database_url=(environ.get("DATABASE_URL") if database is None else database) or None,
+        auth=read_auth_settings(environ, mode=auth),
     )
+
+
+def read_auth_settings(environ: Mapping[str, str], *, mode: str | None = None) -> AuthSettings:
+    """Who may ask, from the environment; raises ``SettingInvalid``."""
+    named = mode or environ.get("SLA_LEDGER_AUTH") or AuthMode.LOCAL
+    if named not in set(AuthMode):
+        raise SettingInvalid(f"SLA_LEDGER_AUTH={named[:20]!r} is neither local nor required", setting="auth")
+    chosen = AuthMode(named)
+    rate = environ.get("SLA_LEDGER_RATE_LIMIT", "")
+    if rate and not (rate.isascii() and rate.isdigit() and len(rate) <= len(str(MAX_RATE))):
+        raise SettingInvalid(f"SLA_LEDGER_RATE_LIMIT={rate[:20]!r} is no whole number", setting="rate_limit")
+    return AuthSettings(
+        mode=chosen,
+        issuer=environ.get("SLA_LEDGER_AUTH_ISSUER") or None,
+        audience=environ.get("SLA_LEDGER_AUTH_AUDIENCE") or None,
+        jwks=environ.get("SLA_LEDGER_AUTH_JWKS") or None,
+        tenant_claim=environ.get("SLA_LEDGER_AUTH_TENANT_CLAIM") or "tenant",
+        hosts=LOOPBACK_HOSTS | _hosts(environ.get("SLA_LEDGER_HOSTS", "")),
+        rate_per_minute=int(rate) if rate else DEFAULT_RATE[chosen],
+    )
+
+
+def _hosts(text: str) -> frozenset[str]:
+    names = frozenset(name.strip().lower() for name in text.split(",") if name.strip())
+    for name in names:
+        port = name.rpartition(":")[2] if ":" in name and not name.endswith("]") else ""
+        if port or not name.isascii() or any(sign in name for sign in "/@*? "):
+            raise SettingInvalid(
+                f"SLA_LEDGER_HOSTS has {name[:60]!r}; write names without scheme, port or wildcard, and commas between",
+                setting="hosts",
+            )
+    return names
+
+
+def _is_safe_url(url: str) -> bool:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host)))
 
 
 def _port(text: str) -> int:
@@ -86,7 +184,12 @@ def _port(text: str) -> int:
 
 def _is_loopback(host: str) -> bool:
     # A name such as "localhost" is refused too: what it resolves to is decided elsewhere.
+    return _is_address(host) and ipaddress.ip_address(host).is_loopback
+
+
+def _is_address(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(host)
     except ValueError:
         return False
+    return True

@@ -10,6 +10,7 @@ import msgspec
 from api.parameters import CursorText, Limit, SlaId, decode_cursor, encode_cursor
 from api.rest.reading import Asked, reads
 from api.rest.values import Digest, Seq, Word
+from ledger.app.access import Scope
 from ledger.app.queries import Row
 
 _LISTING = "agreements"
@@ -50,14 +51,20 @@ class AgreementDetail(msgspec.Struct, frozen=True):
     ]
 
 
-@reads("/v1/agreements", summary="List agreements", tag="agreements")
+@reads("/v1/agreements", summary="List agreements", tag="agreements", scopes=(Scope.READ_AGREEMENTS,))
 def list_agreements(queries: Asked, limit: Limit = 50, cursor: CursorText = None) -> AgreementPage:
     """All agreements in their newest terms, by `sla_id`."""
     page = queries.agreements(after=decode_cursor(cursor, _LISTING), limit=limit)
     return AgreementPage([_summary(row) for row in page.rows], encode_cursor(_LISTING, page.last_id))
 
 
-@reads("/v1/agreements/{sla_id:str}", summary="One agreement", tag="agreements", problems=(400, 404, 503))
+@reads(
+    "/v1/agreements/{sla_id:str}",
+    summary="One agreement",
+    tag="agreements",
+    scopes=(Scope.READ_AGREEMENTS,),
+    problems=(400, 404, 503),
+)
 def get_agreement(queries: Asked, sla_id: SlaId) -> AgreementDetail:
     """An agreement and its signed document."""
     row = queries.agreement(sla_id)

@@ -10,7 +10,9 @@ from litestar.datastructures import CacheControlHeader
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 
+from api.auth.guard import SCOPES
 from api.problems import PROBLEM_MEDIA_TYPE, NotReady, Problem
+from api.rest.reading import PUBLIC
 from ledger.app.queries import Health
 
 _NO_STORE = CacheControlHeader(no_store=True)
@@ -34,7 +36,14 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     chain_not_replayed: Annotated[int, msgspec.Meta(description="Those that could not be replayed; see /v1/chain")]
 
 
-@get("/health/live", sync_to_thread=False, cache_control=_NO_STORE, summary="Liveness", tags=["health"])
+@get(
+    "/health/live",
+    sync_to_thread=False,
+    cache_control=_NO_STORE,
+    summary="Liveness",
+    tags=["health"],
+    opt={SCOPES: PUBLIC},
+)
 def live() -> Alive:
     """Answers as long as the process does; looks at nothing else."""
     return Alive()
@@ -46,6 +55,7 @@ def live() -> Alive:
     cache_control=_NO_STORE,
     summary="Readiness",
     tags=["health"],
+    opt={SCOPES: PUBLIC},
     responses={
         503: ResponseSpec(
             Problem, generate_examples=False, description="Not ready, and why", media_type=PROBLEM_MEDIA_TYPE

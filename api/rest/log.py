@@ -8,8 +8,9 @@ import msgspec
 from litestar import MediaType
 
 from api.parameters import Limit, Since, TreeSize
-from api.rest.reading import Asked, reads
+from api.rest.reading import PUBLIC, Asked, reads
 from api.rest.values import Decimal, Digest, Seq
+from ledger.app.access import Scope
 from ledger.app.queries import ChainStatus
 from ledger.domain.events import StoredEvent
 from ledger.merkle.hasher import leaf_hash
@@ -59,7 +60,7 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
     transactions: list[ReplayedTransaction]
 
 
-@reads("/v1/events", summary="Events of the log", tag="log")
+@reads("/v1/events", summary="Events of the log", tag="log", scopes=(Scope.READ_LOG,))
 def list_events(queries: Asked, since: Since = 0, limit: Limit = 50) -> EventPage:
     """Events from a log position on, with salts and payloads, so that a reader can rebuild the whole tree."""
     found = queries.events(since, limit=limit)
@@ -71,6 +72,7 @@ def list_events(queries: Asked, since: Since = 0, limit: Limit = 50) -> EventPag
     "/v1/checkpoints/latest",
     summary="Newest checkpoint",
     tag="log",
+    scopes=PUBLIC,
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
@@ -83,6 +85,7 @@ def latest_checkpoint(queries: Asked) -> str:
     "/v1/checkpoints/{size:int}",
     summary="Checkpoint of a size",
     tag="log",
+    scopes=PUBLIC,
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
@@ -91,7 +94,7 @@ def get_checkpoint(queries: Asked, size: TreeSize) -> str:
     return queries.checkpoint(size)
 
 
-@reads("/v1/chain", summary="The embedded chain", tag="chain", problems=(400,))
+@reads("/v1/chain", summary="The embedded chain", tag="chain", scopes=(Scope.READ_LOG,), problems=(400,))
 def get_chain(queries: Asked) -> Chain:
     """What was replayed onto the embedded chain, and what could not be, with the reasons."""
     return _chain(queries.chain())

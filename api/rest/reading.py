@@ -1,4 +1,4 @@
-"""How a route is declared: a GET in the thread pool, with the problems it may answer with in the OpenAPI document."""
+"""How a route is declared: a GET in the thread pool, the scopes it needs, and the problems it may answer with."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
 
+from api.auth.guard import SCOPES
 from api.problems import PROBLEM_MEDIA_TYPE, Problem
+from ledger.app.access import Scope
 from ledger.app.queries import Queries
 
 Asked: TypeAlias = NamedDependency[Queries]
 """The type of a handler's ``queries`` argument."""
 
+PUBLIC: tuple[Scope, ...] = ()
+"""The scopes of a route that answers everybody."""
+
 _MEANINGS = {
     400: "A parameter is unknown, repeated or not usable",
+    401: "Credentials are missing, or do not hold",
+    403: "The credentials do not cover this; `data.scope` names the scope",
     404: "There is no such thing",
     503: "The database cannot be read now",
 }
@@ -28,11 +35,17 @@ def reads(
     *,
     summary: str,
     tag: str,
+    scopes: tuple[Scope, ...],
     problems: Sequence[int] = (400, 503),
     media_type: MediaType | str = MediaType.JSON,
     shape: Any = None,
 ) -> HTTPRouteHandler:
-    """Decorator of a read. ``shape`` documents an answer whose bytes the handler gives as they are."""
+    """Decorator of a read that needs all of ``scopes``.
+
+    ``shape`` documents an answer whose bytes the handler gives as they are.
+    """
+    # Bad credentials are refused on public routes, too.
+    problems = sorted({*problems, 401, *([403] if scopes else [])})
     responses = {
         status: ResponseSpec(
             Problem, generate_examples=False, description=_MEANINGS[status], media_type=PROBLEM_MEDIA_TYPE
@@ -43,4 +56,18 @@ def reads(
         responses[200] = ResponseSpec(
             shape, generate_examples=False, description="The exact bytes", media_type=media_type
         )
-    return get(path, sync_to_thread=True, media_type=media_type, summary=summary, tags=[tag], responses=responses)
+    return get(
+        path,
+        sync_to_thread=True,
+        media_type=media_type,
+        summary=summary,
+        tags=[tag],
+        responses=responses,
+        opt={SCOPES: scopes},
+        security=security(scopes),
+    )
+
+
+def security(scopes: tuple[Scope, ...]) -> list[dict[str, list[str]]]:
+    """What the OpenAPI document says of a route's scopes."""
+    return [{"bearer": [str(scope) for scope in scopes]}] if scopes else [{}]

@@ -22,8 +22,12 @@ from api.rest.values import (
     instant,
     money,
 )
+from ledger.app.access import Scope
 from ledger.app.queries import Row
 from ledger.merkle.hasher import leaf_hash
+
+BUNDLE_SCOPES = (Scope.READ_PROOFS, Scope.READ_CREDITS, Scope.READ_THRESHOLDS)
+"""A bundle has the terms, the counts and the credit, each bound to the others: nothing of it can be left out."""
 
 
 class ObjectiveResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +155,13 @@ class InclusionProof(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint: Annotated[str | None, msgspec.Meta(description="Signed note of exactly this size, if there is one")]
 
 
-@reads("/v1/statements", summary="List statements", tag="statements", problems=(400, 404, 503))
+@reads(
+    "/v1/statements",
+    summary="List statements",
+    tag="statements",
+    scopes=(Scope.READ_AGREEMENTS,),
+    problems=(400, 404, 503),
+)
 def list_statements(
     queries: Asked, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
 ) -> StatementPage:
@@ -161,7 +171,13 @@ def list_statements(
     return StatementPage([_statement(row, lost) for row in page.rows], encode_cursor(listing, page.last_id))
 
 
-@reads("/v1/statements/{statement_id:str}", summary="One statement", tag="statements", problems=(400, 404, 503))
+@reads(
+    "/v1/statements/{statement_id:str}",
+    summary="One statement",
+    tag="statements",
+    scopes=(Scope.READ_AGREEMENTS,),
+    problems=(400, 404, 503),
+)
 def get_statement(queries: Asked, statement_id: StatementId) -> StatementDetail:
     """A statement with the trace of its credit."""
     issued = queries.statement(statement_id)
@@ -173,7 +189,13 @@ def get_statement(queries: Asked, statement_id: StatementId) -> StatementDetail:
     )
 
 
-@reads("/v1/statements/{statement_id:str}/inclusion", summary="Inclusion proof", tag="log", problems=(400, 404, 503))
+@reads(
+    "/v1/statements/{statement_id:str}/inclusion",
+    summary="Inclusion proof",
+    tag="log",
+    scopes=(Scope.READ_PROOFS,),
+    problems=(400, 404, 503),
+)
 def get_inclusion(queries: Asked, statement_id: StatementId, size: OptionalTreeSize = None) -> InclusionProof:
     """The audit path from the statement's event to the root of a tree, the newest signed one by default."""
     found = queries.inclusion(statement_id, size)
@@ -188,7 +210,7 @@ def get_inclusion(queries: Asked, statement_id: StatementId, size: OptionalTreeS
     )
 
 
-@reads("/v1/credits", summary="List credits", tag="statements", problems=(400, 404, 503))
+@reads("/v1/credits", summary="List credits", tag="statements", scopes=(Scope.READ_CREDITS,), problems=(400, 404, 503))
 def list_credits(queries: Asked, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None) -> CreditPage:
     """Credits of one agreement or of all, by the start of their period. Withheld statements have none."""
     listing = f"credits/{sla_id or ''}"
@@ -200,14 +222,14 @@ def list_credits(queries: Asked, sla_id: SlaFilter = None, limit: Limit = 50, cu
     "/v1/bundles/{statement_id:str}",
     summary="The bundle of a statement",
     tag="statements",
+    scopes=BUNDLE_SCOPES,
     problems=(400, 404, 503),
     shape=dict[str, Any],
 )
 def get_bundle(queries: Asked, statement_id: StatementId) -> Response[bytes]:
     """The exact bytes that `sla-ledger verify` reads, whoever holds them.
 
-    They change when the statement is anchored (the issuer signs anew), so ask again with `If-None-Match`. The
-    `ETag` is the SHA-256 of the bytes.
+    They change when the statement is anchored (the issuer signs anew), so ask again with `If-None-Match`.
     """
     return Response(queries.bundle(statement_id), media_type=MediaType.JSON)
 

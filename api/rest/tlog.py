@@ -10,7 +10,8 @@ from litestar.di import NamedDependency
 from litestar.params import PathParameter
 
 from api.parameters import StatementId
-from api.rest.reading import reads
+from api.rest.reading import PUBLIC, reads
+from ledger.app.access import Scope
 from ledger.app.tlog import PublicLog
 from ledger.errors import NotFound
 
@@ -44,7 +45,7 @@ class LogDescription(msgspec.Struct, frozen=True, kw_only=True):
     keys: Annotated[list[LogKeyRange], msgspec.Meta(description="Oldest first; entries of the log show each rotation")]
 
 
-@reads("/v1/log", summary="The log's name, address and keys", tag="log", problems=(400, 503))
+@reads("/v1/log", summary="The log's name, address and keys", tag="log", scopes=PUBLIC, problems=(400, 503))
 def describe_log(public_log: Log) -> LogDescription:
     """Trust none of this by itself: pin the first key or the present one, and check that the log leads to it."""
     found = public_log.describe()
@@ -60,6 +61,7 @@ def describe_log(public_log: Log) -> LogDescription:
     "/log/{log_id:str}/checkpoint",
     summary="Newest checkpoint (tlog-tiles)",
     tag="log files",
+    scopes=PUBLIC,
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
@@ -74,6 +76,7 @@ def tlog_checkpoint(request: Request[Any, Any, Any], public_log: Log, log_id: Lo
     "/log/{log_id:str}/tile/{tile_path:path}",
     summary="A tile or entry bundle (tlog-tiles)",
     tag="log files",
+    scopes=PUBLIC,
     problems=(400, 404, 503),
     shape=bytes,
     media_type=_OCTETS,
@@ -93,6 +96,7 @@ def tlog_tile(request: Request[Any, Any, Any], public_log: Log, log_id: LogId, t
     "/v1/statements/{statement_id:str}/tlog-proof",
     summary="Inclusion proof as a file (tlog-proof)",
     tag="log",
+    scopes=(Scope.READ_PROOFS,),
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )

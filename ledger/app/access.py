@@ -7,12 +7,16 @@ table of the domain (customer admin: everything of the own SLA; operations viewe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ledger.errors import AccessDenied
+from ledger.errors import AccessDenied, QueryInvalid, Unauthenticated
+
+DEFAULT_TENANT = "default"
+_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", re.ASCII)
 
 
 class Scope(StrEnum):
@@ -92,6 +96,20 @@ class Principal:
         return self.sla_ids is None or sla_id in self.sla_ids
 
 
+ANONYMOUS = Principal("nobody", "", frozenset())
+"""Who asks without credentials where they are required: public routes answer, and see no tenant's data."""
+
+
+def check_tenant(name: str) -> str:
+    """``name`` if tenants are called so; raises ``QueryInvalid``."""
+    if _TENANT.fullmatch(name) is None:
+        raise QueryInvalid(
+            f"{name[:40]!r} is no tenant's name: letters, digits, dots, dashes and underscores, 120 at most",
+            parameter="tenant",
+        )
+    return name
+
+
 FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
     "agreement": {"document": frozenset({Scope.READ_THRESHOLDS, Scope.READ_CREDITS})},
     "statement": {
@@ -116,7 +134,9 @@ METRIC_SCOPES: Mapping[str, Scope] = {
 
 
 def require(principal: Principal, *scopes: Scope) -> None:
-    """Raises ``AccessDenied`` naming the first scope that is lacking."""
+    """Raises ``AccessDenied`` naming the first scope that is lacking, ``Unauthenticated`` where nobody known asks."""
+    if scopes and principal is ANONYMOUS:
+        raise Unauthenticated("this needs credentials: send `Authorization: Bearer KEY`, an API key or access token")
     for scope in scopes:
         if scope not in principal.scopes:
             raise AccessDenied(

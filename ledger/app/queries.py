@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
+from ledger.app.access import DEFAULT_TENANT
 from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
@@ -21,8 +22,11 @@ Row = Mapping[str, Any]
 class BundleSource(Protocol):
     """Where the bundle of a statement comes from: stored, or made from the ledger."""
 
-    def get(self, statement_id: str) -> bytes:
-        """The exact canonical bytes (docs/attestation-format.md, section 12); raises ``NotFound``."""
+    def get(self, statement_id: str, tenant: str = DEFAULT_TENANT) -> bytes:
+        """The exact canonical bytes (docs/attestation-format.md, section 12) of a statement of one tenant.
+
+        Raises ``NotFound``.
+        """
         ...
 
 
@@ -84,12 +88,31 @@ class Inclusion:
 
 
 class Queries:
-    """The questions. Every method raises ``Unavailable`` where the database cannot be read."""
+    """The questions about one tenant's data, and about the log that all share.
 
-    def __init__(self, database: Database, *, bundles: BundleSource, chain_status: Callable[[], ChainStatus]) -> None:
+    Every method raises ``Unavailable`` where the database cannot be read.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        bundles: BundleSource,
+        chain_status: Callable[[], ChainStatus],
+        tenant: str = DEFAULT_TENANT,
+    ) -> None:
+        """``database`` is that of ``tenant``."""
         self._database = database
         self._bundles = bundles
         self._chain_status = chain_status
+        self.tenant = tenant
+
+    def of_tenant(self, tenant: str) -> Queries:
+        """The same questions about another tenant."""
+        if tenant == self.tenant:
+            return self
+        database = self._database.of_tenant(tenant)
+        return Queries(database, bundles=self._bundles, chain_status=self._chain_status, tenant=tenant)
 
     def agreements(self, *, after: str | None, limit: int) -> Page:
         """Agreements in their newest terms, by sla_id, which an amendment does not change."""
@@ -124,7 +147,7 @@ class Queries:
         """The exact bytes of a statement's bundle; raises ``NotFound``."""
         with self._database.read() as tx:
             tx.views.statement(statement_id)
-        return self._bundles.get(statement_id)
+        return self._bundles.get(statement_id, self.tenant)
 
     def checkpoint(self, size: int | None) -> str:
         """The signed checkpoint of a size, or the newest; raises ``NotFound`` where none was signed."""

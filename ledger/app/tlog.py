@@ -37,6 +37,10 @@ class PublicLog:
         self.log_id = hashlib.sha256(identity.origin.encode()).hexdigest()[:_ID_DIGITS]
         """Names the log in its URLs: what is cached under one log's address is never another log's."""
 
+    def of_tenant(self, tenant: str) -> PublicLog:
+        """The same log; ``statement_proof`` finds the statements of this tenant."""
+        return PublicLog(self._database.of_tenant(tenant), self._identity)
+
     def describe(self) -> LogDescription:
         """Origin, address, signed size and keys."""
         with self._database.read() as tx:

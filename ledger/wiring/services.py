@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from ledger.app import anchoring, attestations
+from ledger.app.access import DEFAULT_TENANT
 from ledger.app.bundles import build_bundle
 from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
 from ledger.app.cosigning import WitnessedPublishing
@@ -160,9 +161,9 @@ class Services:
         """The source of bundles: they are made from the ledger when asked for."""
         return self
 
-    def get(self, statement_id: str) -> bytes:
-        """The bundle of a statement; raises ``NotFound``."""
-        with self.database.read() as tx:
+    def get(self, statement_id: str, tenant: str = DEFAULT_TENANT) -> bytes:
+        """The bundle of a statement of one tenant; raises ``NotFound``."""
+        with self.database.of_tenant(tenant).read() as tx:
             vkey = self.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
             return build_bundle(tx, statement_id, vkey=vkey, sign=self.issuer_key.sign)
 

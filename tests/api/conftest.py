@@ -157,7 +157,7 @@ class Ledger:
             tx.log.save_checkpoint(size, root, note)
         return note
 
-    def get(self, statement_id: str) -> bytes:
+    def get(self, statement_id: str, tenant: str = "default") -> bytes:
         """``BundleSource.get``."""
         if statement_id not in self.bundles:
             raise NotFound(f"there is no bundle of {statement_id} yet", statement=statement_id)

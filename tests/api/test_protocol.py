@@ -9,7 +9,10 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.problems import problem_of
+from ledger.app.log_keys import LogIdentity
 from ledger.app.queries import Queries
+from ledger.app.tlog import PublicLog
+from ledger.attest.signing import NoteKey, verify
 
 Client = TestClient[Any]
 SLA = "0x" + "00" * 32
@@ -53,12 +56,26 @@ def assert_problem(response: Any, status: int, code: str) -> dict[str, Any]:
     return problem
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"])
-def test_nothing_but_reading(empty_client: Client, method: str) -> None:
+UNSERVED = ("/nothing", "/", "/schema/swagger")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a_route_that_reads_does_nothing_else(empty_client: Client, method: str) -> None:
     for path in PATHS:
         response = empty_client.request(method, path, content=b'{"a": 1}')
+        if path in UNSERVED and path != "/schema/swagger":
+            assert_problem(response, 404, "not_found")
+        else:
+            assert_problem(response, 405, "method_not_allowed")
+            assert response.headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "QUERY", "CONNECT"])
+def test_methods_that_no_route_has(empty_client: Client, method: str) -> None:
+    for path in PATHS:
+        response = empty_client.request(method, path)
         assert_problem(response, 405, "method_not_allowed")
-        assert response.headers["allow"] == "GET, HEAD"
+        assert response.headers["allow"] == "GET, HEAD, POST, PUT, PATCH, DELETE"
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -66,6 +83,8 @@ def test_head_is_get_without_the_body(empty_client: Client, path: str) -> None:
     whole, head = empty_client.get(path), empty_client.head(path)
     assert head.content == b""
     assert head.status_code == whole.status_code
+    ids = [answer.headers.pop("x-request-id") for answer in (whole, head)]
+    assert len(set(ids)) == 2
     assert dict(head.headers) == dict(whole.headers)
     assert int(head.headers["content-length"]) == len(whole.content)
 
@@ -123,7 +142,7 @@ def test_value_outside_its_bounds(empty_client: Client, path: str) -> None:
     assert_problem(empty_client.get(path), 400, "query_invalid")
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path not in ("/nothing", "/", "/schema/swagger")])
+@pytest.mark.parametrize("path", [path for path in PATHS if path not in UNSERVED])
 def test_unknown_parameter_is_refused_everywhere(empty_client: Client, path: str) -> None:
     problem = assert_problem(empty_client.get(path, params={"sla": "typo"}), 400, "query_invalid")
     assert problem["data"] == {"parameter": "sla"}
@@ -198,7 +217,7 @@ def test_health_is_never_stored(empty_client: Client) -> None:
 
 
 def test_unforeseen_error_tells_nothing(ledger: Any, client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(_statement_id: str) -> bytes:
+    def broken(_statement_id: str, _tenant: str) -> bytes:
         raise RuntimeError("the secret is 12345")
 
     name = ledger.statement(ledger.agreement(1))
@@ -219,10 +238,16 @@ def test_problem_data_has_no_number_beyond_2_to_the_53() -> None:
     assert problem.data == {"amount": str(2**64), "raw": "01", "names": ["b"], "deep": {"n": [str(-(2**53))]}}
 
 
-def test_other_names_can_be_served(ledger: Any, app: Any) -> None:
+def test_other_names_can_be_served(ledger: Any, log_key: NoteKey) -> None:
     queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
     with TestClient(
-        create_app(queries, health=None, public_log=None, hosts=["sla.example"]), base_url="http://sla.example"
+        create_app(
+            queries,
+            health=None,
+            public_log=PublicLog(ledger.database, LogIdentity(log_key.key, verify)),
+            hosts=["sla.example"],
+        ),
+        base_url="http://sla.example",
     ) as client:
         assert client.get("/health/live").status_code == 200
         assert client.get("/health/live", headers={"host": "127.0.0.1"}).status_code == 421

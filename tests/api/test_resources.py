@@ -127,8 +127,9 @@ def test_bundle_is_the_exact_bytes(ledger: Any, client: Client) -> None:
     response = client.get(f"/v1/bundles/{name}")
     assert response.content == data
     assert response.headers["content-type"] == "application/json"
-    assert response.headers["etag"] == f'"{hashlib.sha256(data).hexdigest()}"'
-    assert response.headers["cache-control"] == "no-cache"
+    assert client.get(f"/v1/bundles/{name}", headers={"if-none-match": response.headers["etag"]}).status_code == 304
+    assert response.headers["cache-control"] == "private, no-cache"
+    assert response.headers["vary"] == "Authorization, Sla-Tenant"
 
 
 def test_bundle_of_no_statement_is_not_looked_for(ledger: Any, client: Client) -> None:
