@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from ledger.app.access import ANONYMOUS, DEFAULT_TENANT, ROLE_SCOPES, Principal, Role, check_tenant
-from ledger.errors import AccessDenied, Unauthenticated
+from ledger.app.access import ANONYMOUS, DEFAULT_TENANT, ROLE_SCOPES, Principal, Role, check_tenant, refused
+from ledger.errors import AccessDenied
 
 MAX_CREDENTIALS: Final = 8192
 TENANT_HEADER: Final = b"sla-tenant"
@@ -67,11 +67,6 @@ class Authentication:
         if verify is None:
             raise refused("they are of no kind that this server takes")
         return _acting(verify(text), tenant)
-
-
-def refused(reason: str) -> Unauthenticated:
-    """The error for credentials that do not hold. ``reason`` never repeats them."""
-    return Unauthenticated(f"the credentials are refused: {reason}", presented=True)
 
 
 def _bearer(authorization: Sequence[bytes]) -> str:

@@ -100,6 +100,11 @@ ANONYMOUS = Principal("nobody", "", frozenset())
 """Who asks without credentials where they are required: public routes answer, and see no tenant's data."""
 
 
+def refused(reason: str) -> Unauthenticated:
+    """The error for credentials that do not hold. ``reason`` never repeats them."""
+    return Unauthenticated(f"the credentials are refused: {reason}", presented=True)
+
+
 def check_tenant(name: str) -> str:
     """``name`` if tenants are called so; raises ``QueryInvalid``."""
     if _TENANT.fullmatch(name) is None:

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger.app.erasure import not_erasable
-from ledger.app.ports import Randomness, Receipt, StoredTransaction, Transaction
+from ledger.app.ports import ApiKey, Randomness, Receipt, StoredTransaction, Transaction
 from ledger.domain import upcast
 from ledger.domain.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent, payload_commitment
 from ledger.domain.instant import Clock
 from ledger.errors import ReadOnlyTransaction
 from ledger.merkle.tile import TileId
 from ledger.merkle.tree import grow
+from ledger.store.api_keys import key_taken, no_key
 from ledger.store.appending import (
     AppendRequest,
     checked_payloads,
@@ -65,6 +66,7 @@ class _State:
     jobs: dict[tuple[str, str], _Job] = field(default_factory=dict)
     chain: dict[str, StoredTransaction] = field(default_factory=dict)
     secrets: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    keys: dict[str, ApiKey] = field(default_factory=dict)
     views: dict[tuple[str, ...], RowChange] = field(default_factory=dict)
 
     def copy(self) -> _State:
@@ -79,6 +81,7 @@ class _State:
             jobs={key: replace(job) for key, job in self.jobs.items()},
             chain=dict(self.chain),
             secrets=dict(self.secrets),
+            keys=dict(self.keys),
             views=dict(self.views),
         )
 
@@ -140,6 +143,7 @@ class MemoryDatabase(Following):
             outbox=_Outbox(handle),
             chain=_Chain(handle),
             secrets=_Secrets(handle, tenant),
+            keys=_Keys(handle, tenant),
             views=StoredViews(views),
         )
 
@@ -391,6 +395,34 @@ class _Secrets:
 
 
 @dataclass(frozen=True, slots=True)
+class _Keys:
+    handle: _Handle
+    tenant: str
+
+    def add(self, key: ApiKey) -> None:
+        rows = self.handle.changing.keys
+        if key.key_id in rows:
+            raise key_taken(key.key_id)
+        rows[key.key_id] = replace(key, tenant=self.tenant)
+
+    def find(self, key_id: str) -> ApiKey | None:
+        return self.handle.state.keys.get(key_id)
+
+    def all(self) -> Sequence[ApiKey]:
+        own = (key for key in self.handle.state.keys.values() if key.tenant == self.tenant)
+        return sorted(own, key=lambda key: (key.created_at_ns, key.key_id))
+
+    def revoke(self, key_id: str, now_ns: int) -> ApiKey:
+        key = self.handle.state.keys.get(key_id)
+        if key is None or key.tenant != self.tenant:
+            raise no_key(key_id)
+        if key.revoked_at_ns is None:
+            key = replace(key, revoked_at_ns=now_ns)
+            self.handle.changing.keys[key_id] = key
+        return key
+
+
+@dataclass(frozen=True, slots=True)
 class _ViewRows:
     """View rows under (view, tenant, key): written by projections, read by queries."""
 
@@ -432,6 +464,7 @@ class MemoryTransaction:
     outbox: _Outbox
     chain: _Chain
     secrets: _Secrets
+    keys: _Keys
     views: StoredViews
 
 

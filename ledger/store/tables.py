@@ -219,6 +219,24 @@ secret = Table(
 )
 
 
+# Of a key's secret there is only the hash. Nothing but revoked_at_ns ever changes.
+api_key = Table(
+    "api_key",
+    metadata,
+    Column("key_id", String(16), primary_key=True),
+    Column("tenant", String(120), nullable=False),
+    Column("role", String(40), nullable=False),
+    Column("label", String(120), nullable=False),
+    # Blanks between; empty: all of the tenant's.
+    Column("sla_ids", String, nullable=False),
+    Column("secret_digest", LargeBinary, nullable=False),
+    Column("created_at_ns", _BIGINT, nullable=False),
+    Column("expires_at_ns", _BIGINT, nullable=True),
+    Column("revoked_at_ns", _BIGINT, nullable=True),
+    CheckConstraint("length(secret_digest) = 32", "secret_digest"),
+)
+
+
 def _view(name: str, key: Sequence[Column[Any]], others: Sequence[Column[Any]] = ()) -> Table:
     """A read model: what it is asked or ordered by as columns, the rest as JSON in ``body``."""
     return Table(

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from ledger.app.ports import EventStore, Randomness
 from ledger.domain.events import StoredEvent
 from ledger.domain.instant import Clock
+from ledger.store.api_keys import SqlApiKeys
 from ledger.store.batches import SqlBatches
 from ledger.store.chain import SqlChainTransactions
 from ledger.store.checkpoints import SqlLogRows
@@ -37,6 +38,7 @@ class SqlTransaction:
     outbox: SqlOutbox
     chain: SqlChainTransactions
     secrets: SqlSecrets
+    keys: SqlApiKeys
     views: StoredViews
 
 
@@ -58,6 +60,7 @@ class Session:
             outbox=SqlOutbox(connection),
             chain=SqlChainTransactions(connection),
             secrets=SqlSecrets(connection, self.tenant),
+            keys=SqlApiKeys(connection, self.tenant),
             views=StoredViews(SqlViewReader(connection, self.tenant)),
         )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.app.ports import StoredTransaction
+from ledger.app.ports import ApiKey, StoredTransaction
 from ledger.errors import NotFound, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, windows
@@ -197,3 +197,61 @@ class TestSecrets:
             assert tx.secrets.get("seal/1/salt/0") == b"\x00\x01"
             with pytest.raises(NotFound):
                 tx.secrets.get("seal/1/salt/1")
+
+
+KEY = ApiKey(
+    key_id="0123456789abcdef",
+    tenant="default",
+    role="customer_admin",
+    label="",
+    sla_ids=(OTHER_SLA_ID, SLA_ID),
+    secret_digest=b"\x07" * 32,
+    created_at_ns=5,
+    expires_at_ns=2**62,
+    revoked_at_ns=None,
+)
+
+
+class TestApiKeys:
+    def test_come_back_as_they_were_kept(self, database: AnyDatabase) -> None:
+        other = replace(KEY, key_id="f" * 16, created_at_ns=4, sla_ids=(), expires_at_ns=None, label="für Ops")
+        with database.begin() as tx:
+            tx.keys.add(KEY)
+            tx.keys.add(other)
+        with database.read() as tx:
+            assert tx.keys.all() == [other, KEY]
+            assert tx.keys.find(KEY.key_id) == KEY
+            assert tx.keys.find("0" * 16) is None
+
+    def test_an_id_is_given_once(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            tx.keys.add(KEY)
+            for forged in (KEY, replace(KEY, role="operator", secret_digest=b"\x08" * 32)):
+                with pytest.raises(VersionConflict):
+                    tx.keys.add(forged)
+            assert tx.keys.find(KEY.key_id) == KEY
+
+    def test_are_found_whoever_asks_and_belong_to_the_tenant_that_made_them(self, database: AnyDatabase) -> None:
+        with database.of_tenant("alice").begin() as tx:
+            tx.keys.add(replace(KEY, tenant="bob"))
+        with database.of_tenant("bob").begin() as tx:
+            found = tx.keys.find(KEY.key_id)
+            assert found is not None
+            assert found.tenant == "alice"
+            assert tx.keys.all() == []
+            with pytest.raises(NotFound):
+                tx.keys.revoke(KEY.key_id, 9)
+            found = tx.keys.find(KEY.key_id)
+            assert found is not None
+            assert found.revoked_at_ns is None
+
+    def test_are_revoked_for_good(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            tx.keys.add(KEY)
+            assert tx.keys.revoke(KEY.key_id, 9) == replace(KEY, revoked_at_ns=9)
+        with database.begin() as tx:
+            assert tx.keys.revoke(KEY.key_id, 10).revoked_at_ns == 9
+            with pytest.raises(NotFound):
+                tx.keys.revoke("0" * 16, 10)
+        with database.read() as tx:
+            assert tx.keys.all() == [replace(KEY, revoked_at_ns=9)]
