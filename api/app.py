@@ -12,14 +12,16 @@ from litestar.openapi.spec import Components, License, SecurityScheme
 
 from api.auth.callers import Authentication
 from api.auth.guard import SCOPES, caller_of, check_scopes, principal_of, require_declared
+from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.parameters import check_query
 from api.problems import handle_error
-from api.rest import agreements, health, log, statements, tlog
+from api.rest import agreements, embed_tokens, health, log, statements, tlog
 from ledger.app.access import Principal
 from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
+from ledger.app.visible import VisibleQueries
 from ledger.settings import LOOPBACK_HOSTS
 
 API_VERSION = "1.0.0"
@@ -59,11 +61,13 @@ def create_app(
     hosts: Iterable[str] = LOOPBACK_HOSTS,
     authentication: Authentication = LOCAL_ONLY,
     rate_limit: RateLimit = UNLIMITED,
+    guests: GuestTokens | None = None,
 ) -> Edge:
     """The ASGI application. ``hosts`` are the names, without port, that it answers to.
 
-    Handlers get ``principal``, and ``queries`` and ``public_log`` as its tenant sees them. Raises ``TypeError`` for
-    handlers that do not declare their scopes.
+    Handlers get ``principal``; ``seen``, what that principal may see; ``queries`` and ``public_log`` of its tenant,
+    unfiltered. Without ``guests`` there are no guest tokens. Raises ``TypeError`` for handlers that do not declare
+    their scopes.
     """
 
     def of_tenant(principal: NamedDependency[Principal]) -> Queries:
@@ -72,12 +76,17 @@ def create_app(
     def log_of_tenant(principal: NamedDependency[Principal]) -> PublicLog:
         return public_log.of_tenant(principal.tenant)
 
+    def seen_by(principal: NamedDependency[Principal], queries: NamedDependency[Queries]) -> VisibleQueries:
+        return VisibleQueries(queries, principal)
+
     litestar = Litestar(
-        route_handlers=HANDLERS,
+        route_handlers=[*HANDLERS, *([] if guests is None else [embed_tokens.make_guest_token])],
         dependencies={
             "caller": Provide(caller_of, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "queries": Provide(of_tenant, sync_to_thread=False),
+            "seen": Provide(seen_by, sync_to_thread=False),
+            "guests": Provide(lambda: guests, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
             "public_log": Provide(log_of_tenant, sync_to_thread=False),
         },

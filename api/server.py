@@ -13,11 +13,15 @@ from typing import Any, Protocol, TypeAlias
 import uvicorn
 
 from api.app import create_app
+from api.auth.guests import GuestTokens
+from api.auth.rate import RateLimit
+from api.auth.setup import make_authentication
 from api.witness import WitnessApp
-from ledger.app.ports import Database
+from ledger.app.ports import Database, Randomness
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
 from ledger.app.witness import Witness
+from ledger.domain.instant import Clock
 from ledger.errors import AddressTaken, Unavailable
 from ledger.settings import ServerSettings
 
@@ -49,6 +53,14 @@ class Services(Protocol):
     def public_log(self) -> PublicLog: ...
     @property
     def dispatcher(self) -> Dispatcher: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def randomness(self) -> Randomness: ...
+
+    def guest_seed(self) -> bytes:
+        """The secret that guest tokens are signed with."""
+        ...
 
     def chain_status(self) -> ChainStatus: ...
 
@@ -67,7 +79,18 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
     with closing(_listen(settings)) as listener, _stop_signals() as stop, closing(open_services()) as services:
         queries = Queries(services.database, bundles=services.queries_bundles, chain_status=services.chain_status)
         health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
-        server = _Server(_config(create_app(queries, health=health, public_log=services.public_log)))
+        now_ns = services.clock.now_ns
+        guests = GuestTokens(services.guest_seed(), services.database, now_ns, services.randomness)
+        app = create_app(
+            queries,
+            health=health,
+            public_log=services.public_log,
+            hosts=settings.auth.hosts,
+            authentication=make_authentication(settings.auth, services.database, guests, now_ns),
+            rate_limit=RateLimit(settings.auth.rate_per_minute, now_ns),
+            guests=guests,
+        )
+        server = _Server(_config(app))
         stop.server = server
         # The chain is replayed here, before a worker or a request can ask for it.
         readiness, chain = health.check(), services.chain_status()

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import msgspec
 
 from api.parameters import CursorText, Limit, SlaId, decode_cursor, encode_cursor
-from api.rest.reading import Asked, reads
-from api.rest.values import Digest, Seq, Word
+from api.rest.reading import Seen, reads
+from api.rest.values import Digest, Seq, Withheld, Word
 from ledger.app.access import Scope
 from ledger.app.queries import Row
 
@@ -46,15 +46,16 @@ class AgreementDetail(msgspec.Struct, frozen=True):
 
     summary: AgreementSummary
     document: Annotated[
-        dict[str, Any],
+        dict[str, Any] | None,
         msgspec.Meta(description="The signed document; without `signatures` it is what doc_sha256 hashes (RFC 8785)"),
     ]
+    withheld: Withheld
 
 
 @reads("/v1/agreements", summary="List agreements", tag="agreements", scopes=(Scope.READ_AGREEMENTS,))
-def list_agreements(queries: Asked, limit: Limit = 50, cursor: CursorText = None) -> AgreementPage:
+def list_agreements(seen: Seen, limit: Limit = 50, cursor: CursorText = None) -> AgreementPage:
     """All agreements in their newest terms, by `sla_id`."""
-    page = queries.agreements(after=decode_cursor(cursor, _LISTING), limit=limit)
+    page = seen.agreements(after=decode_cursor(cursor, _LISTING), limit=limit)
     return AgreementPage([_summary(row) for row in page.rows], encode_cursor(_LISTING, page.last_id))
 
 
@@ -65,10 +66,11 @@ def list_agreements(queries: Asked, limit: Limit = 50, cursor: CursorText = None
     scopes=(Scope.READ_AGREEMENTS,),
     problems=(400, 404, 503),
 )
-def get_agreement(queries: Asked, sla_id: SlaId) -> AgreementDetail:
+def get_agreement(seen: Seen, sla_id: SlaId) -> AgreementDetail:
     """An agreement and its signed document."""
-    row = queries.agreement(sla_id)
-    return AgreementDetail(_summary(row), row["document"])
+    row = seen.agreement(sla_id)
+    withheld = row["withheld"]
+    return AgreementDetail(_summary(row), None if "document" in withheld else row["document"], withheld)
 
 
 def _summary(row: Row) -> AgreementSummary:

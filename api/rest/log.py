@@ -8,11 +8,11 @@ import msgspec
 from litestar import MediaType
 
 from api.parameters import Limit, Since, TreeSize
-from api.rest.reading import PUBLIC, Asked, reads
-from api.rest.values import Decimal, Digest, Seq
+from api.rest.reading import PUBLIC, Seen, reads
+from api.rest.values import Decimal, Digest, Seq, Withheld
 from ledger.app.access import Scope
 from ledger.app.queries import ChainStatus
-from ledger.domain.events import StoredEvent
+from ledger.app.visible import VisibleEvent
 from ledger.merkle.hasher import leaf_hash
 
 
@@ -25,9 +25,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     seq: Seq
     header: dict[str, Any]
-    payload: Annotated[dict[str, Any] | None, msgspec.Meta(description="Null where it was erased")]
-    salt: Annotated[Digest | None, msgspec.Meta(description="Null where the payload was erased")]
+    payload: Annotated[dict[str, Any] | None, msgspec.Meta(description="Null where it was erased or is withheld")]
+    salt: Annotated[Digest | None, msgspec.Meta(description="Null where the payload is")]
     leaf_hash: Digest
+    withheld: Withheld
 
 
 class EventPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,11 +62,14 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @reads("/v1/events", summary="Events of the log", tag="log", scopes=(Scope.READ_LOG,))
-def list_events(queries: Asked, since: Since = 0, limit: Limit = 50) -> EventPage:
-    """Events from a log position on, with salts and payloads, so that a reader can rebuild the whole tree."""
-    found = queries.events(since, limit=limit)
+def list_events(seen: Seen, since: Since = 0, limit: Limit = 50) -> EventPage:
+    """Events from a log position on: every header, so that a reader can rebuild the whole tree, and the payloads and
+    salts of the own tenant."""
+    found = seen.events(since, limit=limit)
     items = [_event(event) for event in found.events]
-    return EventPage(items=items, next_since=found.events[-1].place + 1 if items else since, log_size=found.log_size)
+    return EventPage(
+        items=items, next_since=found.events[-1].event.place + 1 if items else since, log_size=found.log_size
+    )
 
 
 @reads(
@@ -76,9 +80,9 @@ def list_events(queries: Asked, since: Since = 0, limit: Limit = 50) -> EventPag
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
-def latest_checkpoint(queries: Asked) -> str:
+def latest_checkpoint(seen: Seen) -> str:
     """The newest checkpoint: a C2SP tlog-checkpoint in a signed note."""
-    return queries.checkpoint(None)
+    return seen.checkpoint(None)
 
 
 @reads(
@@ -89,24 +93,26 @@ def latest_checkpoint(queries: Asked) -> str:
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
-def get_checkpoint(queries: Asked, size: TreeSize) -> str:
+def get_checkpoint(seen: Seen, size: TreeSize) -> str:
     """The signed checkpoint of exactly this many leaves."""
-    return queries.checkpoint(size)
+    return seen.checkpoint(size)
 
 
 @reads("/v1/chain", summary="The embedded chain", tag="chain", scopes=(Scope.READ_LOG,), problems=(400,))
-def get_chain(queries: Asked) -> Chain:
+def get_chain(seen: Seen) -> Chain:
     """What was replayed onto the embedded chain, and what could not be, with the reasons."""
-    return _chain(queries.chain())
+    return _chain(seen.chain())
 
 
-def _event(event: StoredEvent) -> Event:
+def _event(found: VisibleEvent) -> Event:
+    event, shown = found.event, found.shown and not found.event.erased
     return Event(
         seq=event.place,
         header=event.header,
-        payload=None if event.erased else dict(event.committed_payload),
-        salt=None if event.erased else event.salt.hex(),
+        payload=dict(event.committed_payload) if shown else None,
+        salt=event.salt.hex() if shown else None,
         leaf_hash=leaf_hash(event.entry).hex(),
+        withheld=[] if found.shown else ["payload", "salt"],
     )
 
 

@@ -14,9 +14,13 @@ from api.auth.guard import SCOPES
 from api.problems import PROBLEM_MEDIA_TYPE, Problem
 from ledger.app.access import Scope
 from ledger.app.queries import Queries
+from ledger.app.visible import VisibleQueries
 
 Asked: TypeAlias = NamedDependency[Queries]
-"""The type of a handler's ``queries`` argument."""
+"""The type of a handler's ``queries`` argument: everything of the principal's tenant, filtered by nobody."""
+
+Seen: TypeAlias = NamedDependency[VisibleQueries]
+"""The type of a handler's ``seen`` argument: what the principal may see."""
 
 PUBLIC: tuple[Scope, ...] = ()
 """The scopes of a route that answers everybody."""

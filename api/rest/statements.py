@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
 from litestar import MediaType, Response
 
 from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, StatementId, decode_cursor, encode_cursor
-from api.rest.reading import Asked, reads
+from api.rest.reading import Seen, reads
 from api.rest.values import (
     Address,
+    Count,
     Decimal,
     Digest,
     Instant,
     Money,
     Seq,
+    Withheld,
     Word,
     attainment_percent,
     instant,
     money,
 )
-from ledger.app.access import Scope
+from ledger.app.access import BUNDLE_SCOPES, Scope
 from ledger.app.queries import Row
 from ledger.merkle.hasher import leaf_hash
 
-BUNDLE_SCOPES = (Scope.READ_PROOFS, Scope.READ_CREDITS, Scope.READ_THRESHOLDS)
-"""A bundle has the terms, the counts and the credit, each bound to the others: nothing of it can be left out."""
+_RESULT_MEMBERS = {"target": ("target_percent",), "good": ("good", "attainment_percent")}
+"""What a member of a row is called here, and what follows from it."""
 
 
 class ObjectiveResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,12 +37,13 @@ class ObjectiveResult(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     state: Annotated[str, msgspec.Meta(description="met, breached or no_data")]
-    good: Annotated[int, msgspec.Meta(ge=0, description="Valid requests within the objective")]
-    valid: Annotated[int, msgspec.Meta(ge=0, description="Requests that count")]
-    target_percent: Annotated[str, msgspec.Meta(description="Share of valid requests that must be good")]
+    good: Annotated[Count | None, msgspec.Meta(description="Valid requests within the objective")]
+    valid: Annotated[Count | None, msgspec.Meta(description="Requests that count")]
+    target_percent: Annotated[str | None, msgspec.Meta(description="Share of valid requests that must be good")]
     attainment_percent: Annotated[
         str | None, msgspec.Meta(description="good / valid, four decimals, rounded down; null where valid is 0")
     ]
+    withheld: Withheld
 
 
 class Windows(msgspec.Struct, frozen=True):
@@ -106,6 +109,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     attestation: Attestation | None
     anchor: Anchor | None
     seq: Annotated[int, msgspec.Meta(ge=0, description="Log position of the last event that is reflected here")]
+    withheld: Withheld
 
 
 class StatementPage(msgspec.Struct, frozen=True):
@@ -119,9 +123,10 @@ class StatementDetail(msgspec.Struct, frozen=True, kw_only=True):
     """A statement with the steps that lead to its credit."""
 
     statement: Statement
-    trace: Annotated[dict[str, Any], msgspec.Meta(description="The steps from the counts to the credit")]
+    trace: Annotated[dict[str, Any] | None, msgspec.Meta(description="The steps from the counts to the credit")]
     issued_seq: Annotated[int, msgspec.Meta(ge=0, description="Log position of the event that issued it")]
     recorded: Annotated[Instant, msgspec.Meta(description="When the log took that event, by the writer's clock")]
+    withheld: Withheld
 
 
 class Credit(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,11 +168,11 @@ class InclusionProof(msgspec.Struct, frozen=True, kw_only=True):
     problems=(400, 404, 503),
 )
 def list_statements(
-    queries: Asked, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
+    seen: Seen, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
 ) -> StatementPage:
     """Statements of one agreement or of all, by the start of their period."""
     listing = f"statements/{sla_id or ''}"
-    page, lost = queries.statements(sla_id, after=decode_cursor(cursor, listing), limit=limit), queries.not_replayed()
+    page, lost = seen.statements(sla_id, after=decode_cursor(cursor, listing), limit=limit), seen.not_replayed()
     return StatementPage([_statement(row, lost) for row in page.rows], encode_cursor(listing, page.last_id))
 
 
@@ -178,14 +183,15 @@ def list_statements(
     scopes=(Scope.READ_AGREEMENTS,),
     problems=(400, 404, 503),
 )
-def get_statement(queries: Asked, statement_id: StatementId) -> StatementDetail:
+def get_statement(seen: Seen, statement_id: StatementId) -> StatementDetail:
     """A statement with the trace of its credit."""
-    issued = queries.statement(statement_id)
+    issued = seen.statement(statement_id)
     return StatementDetail(
-        statement=_statement(issued.row, queries.not_replayed()),
+        statement=_statement(issued.row, seen.not_replayed()),
         trace=issued.row["trace"],
         issued_seq=issued.event.place,
         recorded=instant(issued.event.recorded_at_ns),
+        withheld=_members(issued.row["withheld"], StatementDetail),
     )
 
 
@@ -196,9 +202,9 @@ def get_statement(queries: Asked, statement_id: StatementId) -> StatementDetail:
     scopes=(Scope.READ_PROOFS,),
     problems=(400, 404, 503),
 )
-def get_inclusion(queries: Asked, statement_id: StatementId, size: OptionalTreeSize = None) -> InclusionProof:
+def get_inclusion(seen: Seen, statement_id: StatementId, size: OptionalTreeSize = None) -> InclusionProof:
     """The audit path from the statement's event to the root of a tree, the newest signed one by default."""
-    found = queries.inclusion(statement_id, size)
+    found = seen.inclusion(statement_id, size)
     return InclusionProof(
         seq=found.event.place,
         size=found.size,
@@ -211,10 +217,10 @@ def get_inclusion(queries: Asked, statement_id: StatementId, size: OptionalTreeS
 
 
 @reads("/v1/credits", summary="List credits", tag="statements", scopes=(Scope.READ_CREDITS,), problems=(400, 404, 503))
-def list_credits(queries: Asked, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None) -> CreditPage:
+def list_credits(seen: Seen, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None) -> CreditPage:
     """Credits of one agreement or of all, by the start of their period. Withheld statements have none."""
     listing = f"credits/{sla_id or ''}"
-    page = queries.credits(sla_id, after=decode_cursor(cursor, listing), limit=limit)
+    page = seen.credits(sla_id, after=decode_cursor(cursor, listing), limit=limit)
     return CreditPage([_credit(row) for row in page.rows], encode_cursor(listing, page.last_id))
 
 
@@ -226,12 +232,12 @@ def list_credits(queries: Asked, sla_id: SlaFilter = None, limit: Limit = 50, cu
     problems=(400, 404, 503),
     shape=dict[str, Any],
 )
-def get_bundle(queries: Asked, statement_id: StatementId) -> Response[bytes]:
+def get_bundle(seen: Seen, statement_id: StatementId) -> Response[bytes]:
     """The exact bytes that `sla-ledger verify` reads, whoever holds them.
 
     They change when the statement is anchored (the issuer signs anew), so ask again with `If-None-Match`.
     """
-    return Response(queries.bundle(statement_id), media_type=MediaType.JSON)
+    return Response(seen.bundle(statement_id), media_type=MediaType.JSON)
 
 
 def _statement(row: Row, not_replayed: Mapping[str, str]) -> Statement:
@@ -256,7 +262,13 @@ def _statement(row: Row, not_replayed: Mapping[str, str]) -> Statement:
         attestation=None if attestation is None else msgspec.convert(attestation, Attestation),
         anchor=None if anchor is None else _anchor(anchor, not_replayed),
         seq=row["seq"],
+        withheld=_members(row["withheld"], Statement),
     )
+
+
+def _members(withheld: Sequence[str], shape: type[msgspec.Struct]) -> list[str]:
+    """Those of the row's members that are withheld which an answer of this shape has."""
+    return [name for name in withheld if name in shape.__struct_fields__]
 
 
 def _anchor(row: Row, not_replayed: Mapping[str, str]) -> Anchor:
@@ -264,13 +276,15 @@ def _anchor(row: Row, not_replayed: Mapping[str, str]) -> Anchor:
 
 
 def _objective(result: Row) -> ObjectiveResult:
+    good, valid = result["good"], result["valid"]
     return ObjectiveResult(
         id=result["id"],
         state=result["state"],
-        good=result["good"],
-        valid=result["valid"],
+        good=good,
+        valid=valid,
         target_percent=result["target"],
-        attainment_percent=attainment_percent(result["good"], result["valid"]),
+        attainment_percent=None if good is None else attainment_percent(good, valid),
+        withheld=[name for each in result["withheld"] for name in _RESULT_MEMBERS.get(each, (each,))],
     )
 
 

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import PathParameter
 
 from api.parameters import StatementId
-from api.rest.reading import PUBLIC, reads
+from api.rest.reading import PUBLIC, Seen, reads
 from ledger.app.access import Scope
 from ledger.app.tlog import PublicLog
 from ledger.errors import NotFound
@@ -100,8 +100,9 @@ def tlog_tile(request: Request[Any, Any, Any], public_log: Log, log_id: LogId, t
     problems=(400, 404, 503),
     media_type=MediaType.TEXT,
 )
-def get_tlog_proof(public_log: Log, statement_id: StatementId) -> Response[bytes]:
+def get_tlog_proof(public_log: Log, seen: Seen, statement_id: StatementId) -> Response[bytes]:
     """Index, audit path and newest checkpoint in one text. Its extra data is the entry whose hash is the leaf."""
+    seen.require_statement(statement_id)
     return Response(public_log.statement_proof(statement_id), media_type=MediaType.TEXT)
 
 

@@ -21,7 +21,12 @@ Address: TypeAlias = Annotated[
 Decimal: TypeAlias = Annotated[
     str, msgspec.Meta(pattern="^(?:0|[1-9][0-9]*)$", description="A whole number as a decimal string")
 ]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Seq: TypeAlias = Annotated[int, msgspec.Meta(ge=0, description="Position in the log, counted from 0")]
+
+Withheld: TypeAlias = Annotated[
+    list[str], msgspec.Meta(description="Members that are null because the caller's scopes do not cover them")
+]
 
 _PERCENT_DECIMALS = 4
 

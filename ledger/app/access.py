@@ -138,6 +138,21 @@ METRIC_SCOPES: Mapping[str, Scope] = {
 """The scope that counts of an objective need, by the objective's indicator."""
 
 
+BUNDLE_SCOPES = (Scope.READ_PROOFS, Scope.READ_CREDITS, Scope.READ_THRESHOLDS)
+"""A bundle has the terms, the counts and the credit, each bound to the others: nothing of it can be left out."""
+
+AGREEMENT_SCOPES = frozenset(
+    {
+        *_VIEWER,
+        Scope.READ_THRESHOLDS,
+        Scope.READ_CREDITS,
+        Scope.READ_PROOFS,
+    }
+)
+"""Reading about single agreements: all that a guest, or a key for some agreements, can have. The log, exports, webhooks
+and writes are about all of a tenant's."""
+
+
 def require(principal: Principal, *scopes: Scope) -> None:
     """Raises ``AccessDenied`` naming the first scope that is lacking, ``Unauthenticated`` where nobody known asks."""
     if scopes and principal is ANONYMOUS:

@@ -12,7 +12,7 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 
-from ledger.app.access import ROLE_SCOPES, Principal, Role, check_tenant, refused
+from ledger.app.access import AGREEMENT_SCOPES, ROLE_SCOPES, Principal, Role, Scope, check_tenant, refused
 from ledger.app.ports import ApiKey, Database, Randomness, Transaction
 from ledger.errors import QueryInvalid
 
@@ -21,6 +21,7 @@ MAX_LABEL_CHARS = 120
 _ID_BYTES = 8
 _SECRET_BYTES = 32
 _KEY = re.compile(r"slk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
+_LIMITED = AGREEMENT_SCOPES | {Scope.EMBED}
 _UNKNOWN = hashlib.sha256(b"no key has this").digest()
 
 
@@ -87,10 +88,11 @@ def require_alive(key: ApiKey, now_ns: int) -> None:
 
 
 def key_principal(key: ApiKey) -> Principal:
-    """What a key may do, by the present scopes of its role."""
+    """What a key may do, by the present scopes of its role. A key for some agreements reads those and no more."""
+    scopes = ROLE_SCOPES[Role(key.role)]
     return Principal(
         subject=f"key {key.key_id}",
         tenant=key.tenant,
-        scopes=ROLE_SCOPES[Role(key.role)],
+        scopes=scopes & _LIMITED if key.sla_ids else scopes,
         sla_ids=frozenset(key.sla_ids) if key.sla_ids else None,
     )

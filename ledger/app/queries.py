@@ -6,7 +6,7 @@ transport turns them into its own shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
@@ -114,10 +114,13 @@ class Queries:
         database = self._database.of_tenant(tenant)
         return Queries(database, bundles=self._bundles, chain_status=self._chain_status, tenant=tenant)
 
-    def agreements(self, *, after: str | None, limit: int) -> Page:
-        """Agreements in their newest terms, by sla_id, which an amendment does not change."""
+    def agreements(self, *, after: str | None, limit: int, among: Set[str] | None = None) -> Page:
+        """Agreements in their newest terms, by sla_id, which an amendment does not change.
+
+        Lists have rows of the agreements ``among`` alone, None: of all.
+        """
         with self._database.read() as tx:
-            rows = sorted(tx.views.agreements(), key=lambda row: str(row["sla_id"]))
+            rows = sorted(_among(tx.views.agreements(), among), key=lambda row: str(row["sla_id"]))
         return _page(rows, "sla_id", after, limit)
 
     def agreement(self, sla_id: str) -> Row:
@@ -125,10 +128,10 @@ class Queries:
         with self._database.read() as tx:
             return tx.views.agreement(sla_id)
 
-    def statements(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
+    def statements(self, sla_id: str | None, *, after: str | None, limit: int, among: Set[str] | None = None) -> Page:
         """Statements by start of their period and version. Raises ``NotFound`` for an unknown agreement."""
         with self._database.read() as tx:
-            rows = tx.views.statements(_known(tx, sla_id))
+            rows = _among(tx.views.statements(_known(tx, sla_id)), among)
         return _page(rows, "id", after, limit)
 
     def statement(self, statement_id: str) -> LoggedStatement:
@@ -137,10 +140,10 @@ class Queries:
             row = tx.views.statement(statement_id)
             return LoggedStatement(row, issued_event(tx, row["id"]))
 
-    def credits(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
+    def credits(self, sla_id: str | None, *, after: str | None, limit: int, among: Set[str] | None = None) -> Page:
         """Credits by start of their statement's period. Raises ``NotFound`` for an unknown agreement."""
         with self._database.read() as tx:
-            rows = tx.views.credits(_known(tx, sla_id))
+            rows = _among(tx.views.credits(_known(tx, sla_id)), among)
         return _page(rows, "statement_id", after, limit)
 
     def bundle(self, statement_id: str) -> bytes:
@@ -266,6 +269,10 @@ def _page(rows: Sequence[Row], id_name: str, after: str | None, limit: int) -> P
             raise CursorInvalid("the cursor names nothing in this ledger; start again without one", after=after)
     found = rows[start : start + limit]
     return Page(found, str(found[-1][id_name]) if start + limit < len(rows) else None)
+
+
+def _among(rows: Sequence[Row], sla_ids: Set[str] | None) -> Sequence[Row]:
+    return rows if sla_ids is None else [row for row in rows if row["sla_id"] in sla_ids]
 
 
 def _known(tx: Transaction, sla_id: str | None) -> str | None:

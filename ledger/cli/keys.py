@@ -1,4 +1,7 @@
-"""``sla-ledger keys``: the log's signing keys. Private halves go into files and never onto a screen."""
+"""``sla-ledger keys``: the log's signing keys. Private halves go into files and never onto a screen.
+
+API keys are apart (``keys api``, ``ledger.cli.api_keys``).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ledger.attest.signing import SEED_BYTES, NoteKey, SigningKey, load_note_key, save_note_key
+from ledger.cli.api_keys import api
 from ledger.cli.output import note, print_json, print_table
 from ledger.errors import KeyFileUnusable, VerifierKeyInvalid
 
@@ -23,7 +27,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group()
 def keys() -> None:
-    """Create, list and rotate the log's Ed25519 keys."""
+    """Create, list and rotate the log's Ed25519 keys; make and revoke API keys."""
 
 
 @keys.command()
@@ -89,6 +93,9 @@ def rotate(data_dir: Path, file: Path | None, as_json: bool) -> None:
     click.echo(rotated.key.vkey())
     note(f"{origin}: this key signs every checkpoint from size {rotated.from_size} on")
     note("tell those who pin the log's key, and add the old one to their trust files under log_keys")
+
+
+keys.add_command(api)
 
 
 def _described(data_dir: Path) -> list[dict[str, object]]:

@@ -13,8 +13,12 @@ import click
 from ledger.app.queries import ChainStatus, Readiness
 from ledger.cli.output import note
 from ledger.errors import DataDirectoryInvalid
-from ledger.settings import ServerSettings, read_settings
+from ledger.settings import AuthMode, ServerSettings, read_settings
 
+_MODES = {
+    AuthMode.LOCAL: "local: whoever reaches this port is the operator; keys narrow that",
+    AuthMode.REQUIRED: "required: every route that is not public needs credentials",
+}
 SERVER = "api.server"
 """Found by its name, as subcommands are: command line and API are strangers to each other."""
 
@@ -27,11 +31,21 @@ SERVER = "api.server"
     help="PostgreSQL (postgresql://...) instead of a SQLite file in the data directory.  [env: DATABASE_URL]",
 )
 @click.option("--port", type=int, help="Port; 0 takes a free one.  [env: SLA_LEDGER_PORT; default: 8000]")
-@click.option("--host", help="Loopback address to listen on.  [env: SLA_LEDGER_HOST; default: 127.0.0.1]")
+@click.option(
+    "--host",
+    help="Address to listen on; loopback only unless --auth required.  [env: SLA_LEDGER_HOST; default: 127.0.0.1]",
+)
+@click.option(
+    "--auth",
+    type=click.Choice(["local", "required"]),
+    help="Whether requests need credentials.  [env: SLA_LEDGER_AUTH; default: local]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of text once it serves.")
-def up(data_dir: str | None, database: str | None, port: int | None, host: str | None, as_json: bool) -> None:
-    """Serve a data directory, read-only, on this machine. Stops cleanly on Ctrl-C or SIGTERM."""
-    settings = read_settings(os.environ, data_dir=data_dir, host=host, port=port, database=database)
+def up(
+    data_dir: str | None, database: str | None, port: int | None, host: str | None, auth: str | None, as_json: bool
+) -> None:
+    """Serve a data directory over HTTP. Stops cleanly on Ctrl-C or SIGTERM."""
+    settings = read_settings(os.environ, data_dir=data_dir, host=host, port=port, database=database, auth=auth)
     if not settings.data_dir.is_dir():
         raise DataDirectoryInvalid(
             f"{settings.data_dir} is not a directory; make one with: sla-ledger demo --out {settings.data_dir}",
@@ -50,6 +64,7 @@ def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: C
         document: dict[str, Any] = {
             "url": url,
             "data": str(settings.data_dir),
+            "auth": str(settings.auth.mode),
             "log_size": readiness.log_size,
             "outbox": {"pending": readiness.outbox_pending, "parked": readiness.outbox_parked},
             "chain": {
@@ -61,7 +76,8 @@ def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: C
         click.echo(json.dumps(document, ensure_ascii=False))
         return
     total = len(chain["transactions"])
-    click.echo(f"Serving {settings.data_dir} at {url} (read-only; Ctrl-C stops it)")
+    click.echo(f"Serving {settings.data_dir} at {url} (Ctrl-C stops it)")
+    click.echo(f"  access   {_MODES[settings.auth.mode]}")
     click.echo(f"  log      {readiness.log_size} events")
     click.echo(f"  outbox   {readiness.outbox_pending} pending, {readiness.outbox_parked} parked")
     click.echo(f"  chain    {total - len(lost)} of {total} stored transactions replayed on the embedded chain")

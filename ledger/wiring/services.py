@@ -46,6 +46,7 @@ from ledger.wiring.pin import PinFile
 from ledger.wiring.storage import make_storage, open_storage
 from ledger.wiring.witness_client import read_witnesses
 
+GUEST_KEY = "guest"
 OWN_KEYS = ("issuer", "issuer-evm", "deployer-evm")
 MAX_TIMESTAMP_S = 2**63 // SECOND_NS
 POLL_S = 0.2
@@ -166,6 +167,11 @@ class Services:
         with self.database.of_tenant(tenant).read() as tx:
             vkey = self.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
             return build_bundle(tx, statement_id, vkey=vkey, sign=self.issuer_key.sign)
+
+    def guest_seed(self) -> bytes:
+        """The secret that guest tokens are signed with, made when it is first needed."""
+        self.keyring.make(GUEST_KEY)
+        return self.keyring.secret(GUEST_KEY)
 
     def sign_log(self) -> None:
         """Sign the present size of the log, have it cosigned by the witnesses if there are any, and publish it."""

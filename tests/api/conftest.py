@@ -14,6 +14,7 @@ import yaml
 from litestar.testing import TestClient
 
 from api.app import create_app
+from api.auth.guests import GuestTokens
 from api.edge import Edge
 from ledger.app.log_keys import LogIdentity
 from ledger.app.ports import Receipt
@@ -22,7 +23,7 @@ from ledger.app.tlog import PublicLog
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.domain import naming
 from ledger.domain.events import NewEvent
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.instant import SECOND_NS, Clock
 from ledger.errors import NotFound
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.store.database import SqliteDatabase
@@ -185,11 +186,18 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     database.close()
 
 
-def app_over(ledger: Ledger) -> Edge:
+def guests_of(ledger: Ledger, clock: Clock) -> GuestTokens:
+    """Makes guest tokens over the test's database and clock."""
+    return GuestTokens(b"\x05" * 32, ledger.database, clock.now_ns, Counted())
+
+
+def app_over(ledger: Ledger, **options: Any) -> Edge:
+    """The application as ``up`` serves it; ``options`` are those of ``create_app``."""
+    options.setdefault("guests", guests_of(ledger, Seconds()))
     queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
     health = Health(ledger.database, schema_state=lambda: ledger.schema, chain_status=lambda: ledger.chain)
     public_log = PublicLog(ledger.database, LogIdentity(LOG_KEY.key, verify))
-    return create_app(queries, health=health, public_log=public_log)
+    return create_app(queries, health=health, public_log=public_log, **options)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
+from api.auth.guard import needed_scopes
 from api.edge import Edge
 
 Client = TestClient[Any]
@@ -38,10 +39,17 @@ def test_version_and_every_route(app: Edge, document: dict[str, Any]) -> None:
     assert document["openapi"].startswith("3.1.")
     served = {route.path_format for route in app.app.routes if not route.path.startswith("/schema")}
     assert set(document["paths"]) == served
-    assert len(served) == 17
-    assert {method for item in document["paths"].values() for method in item} == {"get"}
-    names = [item["get"]["operationId"] for item in document["paths"].values()]
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    assert len(operations) == len(served) == 18
+    names = [operation["operationId"] for operation in operations]
     assert len(names) == len(set(names))
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Path, method and operation of each."""
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            yield path, method, operation
 
 
 def test_every_reference_resolves_inside_the_document(document: dict[str, Any]) -> None:
@@ -56,16 +64,34 @@ def test_every_reference_resolves_inside_the_document(document: dict[str, Any]) 
 
 
 def test_errors_are_documented_as_problems(document: dict[str, Any]) -> None:
-    for path, item in document["paths"].items():
-        for status, response in item["get"]["responses"].items():
+    for path, method, operation in operations(document):
+        for status, response in operation["responses"].items():
             if int(status) >= 400:
                 (media_type,) = response["content"]
                 assert media_type == "application/problem+json", path
                 assert response["content"][media_type]["schema"]["$ref"].endswith("/Problem")
         if path.startswith("/v1/"):
-            assert "400" in item["get"]["responses"], path
+            assert "400" in operation["responses"], path
+            assert ("403" in operation["responses"]) == bool(operation["security"] != [{}]), path
+        if not path.startswith("/health/"):
+            assert "401" in operation["responses"], path
         if "{" in path:
-            assert "404" in item["get"]["responses"], path
+            assert "404" in operation["responses"], path
+        assert method in ("get", "post")
+
+
+def test_every_operation_names_its_scopes(app: Edge, document: dict[str, Any]) -> None:
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    handlers = {
+        handler.handler_name: needed_scopes(handler)
+        for route in app.app.routes
+        for handler in getattr(route, "route_handlers", [])
+    }
+    for path, _, operation in operations(document):
+        needed = handlers[operation["operationId"]]
+        assert needed is not None, path
+        security = operation.get("security", [{}])
+        assert security == ([{"bearer": list(needed)}] if needed else [{}]), path
 
 
 def test_nothing_points_outside(client: Client, document: dict[str, Any]) -> None:
@@ -84,6 +110,8 @@ def test_answers_have_the_documented_members(ledger: Any, client: Client, docume
     ledger.anchor(name, sla_id)
     values = {"sla_id": sla_id, "statement_id": name}
     for path, item in document["paths"].items():
+        if "get" not in item:
+            continue
         content = item["get"]["responses"]["200"]["content"]
         schema = content.get("application/json", {}).get("schema", {})
         if "$ref" in schema:
