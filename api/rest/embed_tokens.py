@@ -19,8 +19,9 @@ from api.rest.values import Instant, Word, instant
 from ledger.app.access import Scope
 
 _NEEDED = (Scope.EMBED,)
-# Written so that the OpenAPI document, which points nowhere outside, has no address in it.
-_ORIGIN = r"^(https:/{2}[a-z0-9.-]{1,253}|http:/{2}(localhost|127\.0\.0\.1|\[::1\]))(:[1-9][0-9]{0,4})?$"
+# Written so that the OpenAPI document, which points nowhere outside, has no address in it. `$` would also match before
+# a line feed.
+_ORIGIN = r"^(https:/{2}[a-z0-9.-]{1,253}|http:/{2}(localhost|127\.0\.0\.1|\[::1\]))(:[1-9][0-9]{0,4})?(?![\s\S])"
 
 
 class GuestTokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -69,15 +69,20 @@ class Ledger:
     )
     schema: SchemaState = field(default_factory=lambda: SchemaState("0001", "0001"))
 
+    def of_tenant(self, tenant: str) -> Ledger:
+        """The same ledger, filled for another tenant."""
+        return replace(self, database=self.database.of_tenant(tenant))
+
     def append(self, stream: str, kind: str, payload: dict[str, Any], at_ns: int = FIRST_NS) -> Receipt:
         with self.database.begin() as tx:
             (receipt,) = tx.events.append(stream, [NewEvent(kind, payload, at_ns)], expected_version=None)
         return receipt
 
-    def agreement(self, number: int) -> str:
-        """Register an agreement; its sla_id."""
+    def agreement(self, number: int, terms: dict[str, Any] | None = None) -> str:
+        """Register an agreement with the example's terms or others; its sla_id."""
         sla_id = "0x" + hashlib.sha256(b"sla %d" % number).hexdigest()
-        document = yaml.safe_load(EXAMPLE.read_text()) | {"signatures": {"issuer": "00" * 64, "customer": "11" * 64}}
+        document = dict(terms or yaml.safe_load(EXAMPLE.read_text()))
+        document["signatures"] = {"issuer": "00" * 64, "customer": "11" * 64}
         document["effective"] = {name: str(day) for name, day in document["effective"].items()}
         payload = {
             "sla_id": sla_id,
@@ -119,7 +124,7 @@ class Ledger:
         self.append(naming.statement_stream(sla_id, first), "statement_issued", payload, start_ns + DAY_NS)
         return name
 
-    def attest(self, statement_id: str, sla_id: str) -> None:
+    def attest(self, statement_id: str, sla_id: str, **changes: Any) -> None:
         payload = {
             "statement_id": statement_id,
             "sla_id": sla_id,
@@ -133,7 +138,7 @@ class Ledger:
             "proof_hash": "0x" + "ef" * 32,
             "proof": "01" * 256,
             "dev_key": True,
-        }
+        } | changes
         self.append(naming.attestation_stream(statement_id), "attestation_recorded", payload)
 
     def anchor(self, statement_id: str, sla_id: str) -> None:
@@ -159,7 +164,7 @@ class Ledger:
         return note
 
     def get(self, statement_id: str, tenant: str = "default") -> bytes:
-        """``BundleSource.get``."""
+        """``BundleSource.get``. Bundles here are everybody's: whose the statement is was checked before."""
         if statement_id not in self.bundles:
             raise NotFound(f"there is no bundle of {statement_id} yet", statement=statement_id)
         return self.bundles[statement_id]

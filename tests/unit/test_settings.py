@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import SettingInvalid
-from ledger.settings import ServerSettings, read_settings
+from ledger.settings import AuthMode, AuthSettings, ServerSettings, read_auth_settings, read_settings
+
+JWKS = {"SLA_LEDGER_AUTH_ISSUER": "https://id.example", "SLA_LEDGER_AUTH_AUDIENCE": "sla"}
 
 
 def test_defaults() -> None:
@@ -44,3 +46,55 @@ def test_no_data_directory(environ: dict[str, str]) -> None:
 def test_authority_of_a_url() -> None:
     assert ServerSettings(Path("d")).authority == "127.0.0.1:8000"
     assert ServerSettings(Path("d"), "::1").authority == "[::1]:8000"
+
+
+def test_without_a_word_requests_need_no_credentials_on_loopback() -> None:
+    assert read_auth_settings({}) == AuthSettings(AuthMode.LOCAL, rate_per_minute=0)
+
+
+def test_other_addresses_where_credentials_are_required() -> None:
+    environ = {"SLA_LEDGER_AUTH": "required", "SLA_LEDGER_HOSTS": "sla.example, SLA2.example,"}
+    settings = read_settings(environ, data_dir="d", host="0.0.0.0")
+    assert settings.auth.mode is AuthMode.REQUIRED
+    assert settings.auth.hosts == {"127.0.0.1", "localhost", "[::1]", "sla.example", "sla2.example"}
+    assert settings.auth.rate_per_minute == 6000
+    # The argument wins.
+    with pytest.raises(SettingInvalid, match="loopback"):
+        read_settings(environ, data_dir="d", host="0.0.0.0", auth="local")
+
+
+@pytest.mark.parametrize(
+    ("environ", "setting"),
+    [
+        ({"SLA_LEDGER_AUTH": "none"}, "auth"),
+        ({"SLA_LEDGER_AUTH": "Required"}, "auth"),
+        ({"SLA_LEDGER_HOSTS": "https://sla.example"}, "hosts"),
+        ({"SLA_LEDGER_HOSTS": "sla.example:443"}, "hosts"),
+        ({"SLA_LEDGER_HOSTS": "*.example"}, "hosts"),
+        ({"SLA_LEDGER_HOSTS": "ü.example"}, "hosts"),
+        ({"SLA_LEDGER_RATE_LIMIT": "-1"}, "rate_limit"),
+        ({"SLA_LEDGER_RATE_LIMIT": "1e3"}, "rate_limit"),
+        ({"SLA_LEDGER_RATE_LIMIT": "99999999"}, "rate_limit"),
+        ({"SLA_LEDGER_AUTH_ISSUER": "https://id.example"}, "auth"),
+        ({"SLA_LEDGER_AUTH_JWKS": "keys.json"}, "auth"),
+        (JWKS | {"SLA_LEDGER_AUTH_JWKS": "http://id.example/keys"}, "auth_jwks"),
+        (JWKS | {"SLA_LEDGER_AUTH_JWKS": "file:///etc/passwd"}, "auth_jwks"),
+        (JWKS | {"SLA_LEDGER_AUTH_JWKS": "https://"}, "auth_jwks"),
+    ],
+)
+def test_access_settings_that_cannot_be_used(environ: dict[str, str], setting: str) -> None:
+    with pytest.raises(SettingInvalid) as caught:
+        read_auth_settings(environ)
+    assert caught.value.data == {"setting": setting}
+
+
+@pytest.mark.parametrize("jwks", ["https://id.example/keys", "http://127.0.0.1:8080/keys", "keys.json"])
+def test_places_of_an_issuer_s_keys(jwks: str) -> None:
+    assert read_auth_settings(JWKS | {"SLA_LEDGER_AUTH_JWKS": jwks}).jwks == jwks
+
+
+def test_a_server_that_nobody_can_name_is_a_mistake() -> None:
+    with pytest.raises(SettingInvalid, match="SLA_LEDGER_HOSTS"):
+        read_settings({"SLA_LEDGER_AUTH": "required"}, data_dir="d", host="0.0.0.0")
+    with pytest.raises(SettingInvalid, match="IP address"):
+        read_settings({"SLA_LEDGER_AUTH": "required"}, data_dir="d", host="sla.example")

@@ -1,0 +1,158 @@
+"""Figures that a viewer may not see, looked for in every answer that a viewer can get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from litestar.testing import TestClient
+
+from ledger.app.access import ROLE_SCOPES, Role, Scope
+from tests.api.asking import World, bearer, every_route, fill
+from tests.api.conftest import EXAMPLE, REGISTRY, Ledger
+from tests.support.canaries import CANARIES, canary_document, found_in
+
+Client = TestClient[Any]
+QUERIES = (
+    "",
+    "?limit=1",
+    "?limit=100",
+    "?sla_id={sla_id}",
+    "?cursor=x",
+    "?limit=x",
+    "?unknown=1",
+    "?since=0",
+    "?size=1",
+)
+ACCEPTED = ("*/*", "text/csv", "application/problem+json", "text/html")
+
+
+@pytest.fixture
+def world(ledger: Ledger, tmp_path: Path) -> World:
+    return World(ledger, tmp_path)
+
+
+@pytest.fixture
+def client(world: World) -> Iterator[Client]:
+    with world.client() as client:
+        yield client
+
+
+@pytest.fixture
+def values(ledger: Ledger) -> dict[str, str]:
+    """A settled, proved and anchored period whose every figure about money or terms is a canary."""
+    document = canary_document(yaml.safe_load(EXAMPLE.read_text()))
+    sla_id = ledger.agreement(1, document)
+    name = ledger.statement(
+        sla_id,
+        objectives=[
+            {
+                "id": "availability",
+                "good": 999_949,
+                "valid": 1_000_000,
+                "target": CANARIES["target"],
+                "state": "breached",
+            },
+            {"id": "ttft", "good": 9, "valid": 10, "target": CANARIES["target"], "state": "met"},
+        ],
+        credit={"currency": "USD", "minor_units": CANARIES["credit"]},
+        trace={"steps": [f"{CANARIES['percent']} % of {CANARIES['base']}"], "total": CANARIES["credit"]},
+    )
+    ledger.attest(name, sla_id, signals=[CANARIES["credit"], "1", "2", "3", "4", "5"])
+    ledger.anchor(name, sla_id)
+    ledger.bundles[name] = ("{" + ",".join(f'"{key}":"{value}"' for key, value in CANARIES.items()) + "}").encode()
+    ledger.sign_checkpoint()
+    return {"sla_id": sla_id, "statement_id": name, "size": "1", "registry": REGISTRY}
+
+
+def answers(world: World, client: Client, values: dict[str, str], headers: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    """What every route answers, to good and bad questions alike."""
+    for method, path, _ in every_route(world.app):
+        for query in QUERIES:
+            for accept in ACCEPTED if not query else ACCEPTED[:1]:
+                target = fill(path, values) + query.format(**values)
+                body = {"json": {"sla_ids": [values["sla_id"]], "ttl_s": 600, "origin": "https://p.example"}}
+                response = client.request(
+                    method, target, headers=headers | {"accept": accept}, **(body if method != "GET" else {})
+                )
+                yield f"{method} {target}", response
+
+
+def callers(world: World, values: dict[str, str]) -> dict[str, str]:
+    viewer = world.key(Role.OPERATIONS_VIEWER)
+    maker = world.app._authentication.verify([f"Bearer {world.key(Role.CUSTOMER_ADMIN)}".encode()], [])
+    guest = world.guests.make(maker, [values["sla_id"]], ttl_s=300, origin="https://p.example", scopes=None)
+    return {
+        "a viewer's key": viewer,
+        "a viewer's access token": world.token(tenant="default", roles=["operations_viewer"]),
+        "an admin's access token narrowed to uptime": world.token(
+            tenant="default", roles=["customer_admin"], scope="sla:read:agreements sla:read:uptime sla:read:latency"
+        ),
+        "a guest": guest.text,
+    }
+
+
+def test_the_canaries_are_there_for_who_may_see_them(world: World, client: Client, values: dict[str, str]) -> None:
+    headers = bearer(world.key(Role.OPERATOR))
+    seen = {name for _, response in answers(world, client, values, headers) for name in found_in(response)}
+    assert seen == set(CANARIES)
+
+
+def test_a_viewer_meets_none_of_them(world: World, client: Client, values: dict[str, str]) -> None:
+    for who, text in callers(world, values).items():
+        statuses = set()
+        for asked, response in answers(world, client, values, bearer(text)):
+            statuses.add(response.status_code)
+            assert not found_in(response), (who, asked, response.text)
+        assert {200, 400, 403} <= statuses
+
+
+def test_finance_sees_the_credit_and_no_threshold(world: World, client: Client, values: dict[str, str]) -> None:
+    headers = bearer(world.key(Role.FINANCE))
+    assert Scope.READ_THRESHOLDS not in ROLE_SCOPES[Role.FINANCE]
+    seen = {name for _, response in answers(world, client, values, headers) for name in found_in(response)}
+    assert seen == {"credit"}
+
+
+def test_what_is_withheld_is_null_and_named(world: World, client: Client, values: dict[str, str]) -> None:
+    headers = bearer(world.key(Role.OPERATIONS_VIEWER))
+    agreement = client.get(f"/v1/agreements/{values['sla_id']}", headers=headers).json()
+    assert (agreement["document"], agreement["withheld"]) == (None, ["document"])
+    assert agreement["summary"]["objectives"] == ["availability", "ttft", "response"]
+    detail = client.get(f"/v1/statements/{values['statement_id']}", headers=headers).json()
+    assert (detail["trace"], detail["withheld"]) == (None, ["trace"])
+    statement = detail["statement"]
+    assert sorted(statement["withheld"]) == ["anchor", "attestation", "credit"]
+    assert [statement[name] for name in statement["withheld"]] == [None, None, None]
+    for result in statement["objectives"]:
+        assert (result["target_percent"], result["withheld"]) == (None, ["target_percent"])
+        assert result["good"] is not None
+        assert result["attainment_percent"] is not None
+    (listed,) = client.get("/v1/statements", headers=headers).json()["items"]
+    assert listed == statement
+
+
+@pytest.mark.parametrize(
+    ("scope", "seen"), [("sla:read:uptime", ["availability"]), ("sla:read:latency", ["ttft"]), ("sla:read:proofs", [])]
+)
+def test_counts_need_the_scope_of_their_indicator(
+    world: World, client: Client, values: dict[str, str], scope: str, seen: list[str]
+) -> None:
+    text = world.token(tenant="default", roles=None, scope=f"sla:read:agreements {scope}")
+    (statement,) = client.get("/v1/statements", headers=bearer(text)).json()["items"]
+    for result in statement["objectives"]:
+        assert (result["good"] is not None) == (result["id"] in seen)
+        if result["good"] is None:
+            assert (result["valid"], result["attainment_percent"]) == (None, None)
+            assert {"good", "valid", "attainment_percent"} <= set(result["withheld"])
+
+
+def test_everything_is_there_for_an_admin(world: World, client: Client, values: dict[str, str]) -> None:
+    headers = bearer(world.key(Role.CUSTOMER_ADMIN))
+    detail = client.get(f"/v1/statements/{values['statement_id']}", headers=headers).json()
+    assert detail["statement"]["credit"]["minor_units"] == CANARIES["credit"]
+    assert detail["statement"]["withheld"] == detail["withheld"] == []
+    assert all(result["withheld"] == [] for result in detail["statement"]["objectives"])
