@@ -112,7 +112,7 @@ def test_entries_that_the_tree_does_not_hold_are_not_served(log: Log) -> None:
     publish(log)
     public = PublicLog(log.database, log.identity)
     whole = public.resource("tile/entries/000.p/5")
-    events = log.database._state.log
+    events = log.database._committed.state.log
     honest = list(events)
     for damaged in (
         [*honest[:3], replace(honest[3], payload={**honest[3].payload, "index": 99}), honest[4]],
