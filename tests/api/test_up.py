@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -31,11 +33,13 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serving(tmp_path: Path, data: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def serving(
+    tmp_path: Path, data: Path, *options: str, **environ: str
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """A running server on a free port, and the line it printed."""
     process = subprocess.Popen(
-        [*COMMAND, "up", "--data", str(data), "--port", "0", "--json"],
-        env=environment(tmp_path),
+        [*COMMAND, "up", "--data", str(data), "--port", "0", "--json", *options],
+        env=environment(tmp_path) | environ,
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -78,6 +82,47 @@ def test_serves_until_it_is_told_to_stop(tmp_path: Path, data: Path, number: sig
         _, errors = process.communicate(timeout=20)
         assert process.returncode == 0, errors
         assert "Traceback" not in errors
+
+
+def documented(data: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
+    """What the commands of docs/access.md print, run one by one as they stand there."""
+    (block,) = re.findall(
+        r"```console\n(\$ sla-ledger keys.*?)```", (ROOT / "docs" / "access.md").read_text(), re.DOTALL
+    )
+    key_id = ""
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            arguments = shlex.split(line.removeprefix("$ sla-ledger "))
+            places = {"DIR": str(data), "5f0c1d2e3a4b5c6d": key_id}
+            assert main([places.get(each, each) for each in arguments]) == 0
+            printed = capsys.readouterr().out
+            key_id = key_id or printed[4:20]
+            yield printed
+
+
+def test_required_credentials_on_any_address(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = documented(data, capsys)
+    key = next(commands).strip()
+    options = ("--auth", "required", "--host", "0.0.0.0")
+    with serving(tmp_path, data, *options, SLA_LEDGER_HOSTS="sla.example", SLA_LEDGER_RATE_LIMIT="60") as (_, line):
+        assert line["auth"] == "required"
+        url = line["url"].replace("0.0.0.0", "127.0.0.1")
+
+        def ask(**headers: str) -> httpx.Response:
+            return httpx.get(f"{url}/v1/agreements", headers=headers)
+
+        bearer = f"Bearer {key}"
+        assert ask().status_code == 401
+        assert ask(authorization=bearer).json() == {"items": [], "next_cursor": None}
+        assert ask(authorization=bearer, host="sla.example").status_code == 200
+        assert ask(authorization=bearer, host="other.example").status_code == 421
+        assert httpx.get(f"{url}/health/ready").status_code == 200
+        assert key[4:20] in next(commands)
+        next(commands)
+        # At once, and not when a cache runs out.
+        assert ask(authorization=bearer).status_code == 401
+        codes = {httpx.get(f"{url}/health/live").status_code for _ in range(12)}
+        assert codes == {200, 429}
 
 
 @pytest.mark.slow
