@@ -19,7 +19,8 @@ from typing import Any, Final
 from litestar import Litestar
 from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Receive, Send
 
-from api.auth.callers import LOCAL_OPERATOR, TENANT_HEADER, Authentication, Caller
+from api import cors
+from api.auth.callers import LOCAL_OPERATOR, TENANT_HEADER, Authentication, Caller, GuestRefused
 from api.auth.guard import needed_scopes
 from api.auth.rate import RateLimit
 from api.problems import (
@@ -125,24 +126,30 @@ class Edge:
             await self.app(scope, receive, send)
 
     async def _answer(self, scope: HTTPScope, receive: Receive) -> _Answer:
-        reading = scope["method"] in READING
+        allowed = _preflight(scope)
+        reading, guest_origin = scope["method"] in READING, None
         inner: HTTPScope = {**scope, "method": "GET" if reading else scope["method"]}
         try:
-            self._check(scope)
+            self._check(scope, preflight=allowed is not None)
+            if allowed is not None:
+                return _finished(_Answer(204, allowed), scope, ANONYMOUS, public=True)
             caller = await self._caller(scope)
+            guest_origin = caller.guest_origin
             self._admit(caller, scope)
         except Exception as error:
-            answer = _refused(error, scope)
-            principal = ANONYMOUS
+            answer, principal = _refused(error, scope), ANONYMOUS
+            if isinstance(error, GuestRefused):
+                guest_origin = error.guest_origin
         else:
             answer, principal = _Answer(), caller.principal
             inner["auth"], inner["user"] = principal, caller
             await self.app(inner, _no_body if reading else _Capped(receive), answer.collect)
+        answer.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
         return _finished(answer, scope, principal, public=_is_public({**inner}))
 
-    def _check(self, scope: HTTPScope) -> None:
+    def _check(self, scope: HTTPScope, *, preflight: bool) -> None:
         method = scope["method"]
-        if method not in READING + WRITING:
+        if method not in READING + WRITING and not preflight:
             raise MethodNotAllowed(f"{method[:20]} is not served", allowed=ALLOWED_METHODS)
         hosts = _values(scope, b"host")
         if len(hosts) != 1 or _without_port(hosts[0]) not in self._hosts:
@@ -188,6 +195,13 @@ def _admit_guest(origin: str, scope: HTTPScope) -> None:
 def _is_own(scope: HTTPScope, origin: bytes) -> bool:
     scheme, _, authority = origin.partition(b"://")
     return scheme in (b"http", b"https") and [authority] == _values(scope, b"host")
+
+
+def _preflight(scope: HTTPScope) -> list[tuple[bytes, bytes]] | None:
+    if scope["method"] != "OPTIONS":
+        return None
+    method, headers = (_values(scope, b"access-control-request-" + name) for name in (b"method", b"headers"))
+    return cors.preflight(scope["path"], _values(scope, b"origin"), method, headers)
 
 
 class _Capped:

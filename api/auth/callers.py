@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from ledger.app.access import ANONYMOUS, DEFAULT_TENANT, ROLE_SCOPES, Principal, Role, check_tenant, refused
-from ledger.errors import AccessDenied
+from ledger.errors import AccessDenied, Unauthenticated
 
 MAX_CREDENTIALS: Final = 8192
 TENANT_HEADER: Final = b"sla-tenant"
@@ -31,6 +31,15 @@ class Caller:
 
 LOCAL_OPERATOR: Final = Caller(Principal("local operator", DEFAULT_TENANT, ROLE_SCOPES[Role.OPERATOR]), operator=True)
 NOBODY: Final = Caller(ANONYMOUS)
+
+
+class GuestRefused(Unauthenticated):
+    """A guest token that was made here and does not hold any more: the page of ``guest_origin`` may read why."""
+
+    def __init__(self, reason: str, guest_origin: str) -> None:
+        super().__init__(refused(reason).message, presented=True)
+        self.guest_origin = guest_origin
+
 
 Verify: TypeAlias = Callable[[str], Caller]
 """Checks one kind of credentials; raises ``Unauthenticated``, and ``Unavailable`` where it cannot tell."""

@@ -13,9 +13,9 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 from joserfc.jws import JWSRegistry
 
-from api.auth.callers import Caller
+from api.auth.callers import Caller, GuestRefused
 from ledger.app.access import AGREEMENT_SCOPES, ROLE_SCOPES, Principal, Role, Scope, refused, require
-from ledger.app.keys import KEY_PREFIX, require_alive
+from ledger.app.keys import KEY_PREFIX, is_alive
 from ledger.app.ports import Database, Randomness
 from ledger.attest.signing import SigningKey
 from ledger.domain.canonical import parse_json
@@ -92,13 +92,9 @@ class GuestTokens:
         claims: dict[str, Any] = token.claims
         now_ns = self._now_ns()
         if claims["exp"] * SECOND_NS <= now_ns:
-            raise refused("the guest token has expired")
-        if claims["key"] is not None:
-            with self._database.read() as tx:
-                key = tx.keys.find(claims["key"])
-            if key is None:
-                raise refused("the API key behind the guest token is gone")
-            require_alive(key, now_ns)
+            raise GuestRefused("the guest token has expired", claims["origin"])
+        if claims["key"] is not None and not self._is_alive(claims["key"], now_ns):
+            raise GuestRefused("the API key behind the guest token is no longer valid", claims["origin"])
         principal = Principal(
             subject=f"guest {claims['jti']} of {claims['sub']}",
             tenant=claims["tenant"],
@@ -106,6 +102,11 @@ class GuestTokens:
             sla_ids=frozenset(claims["sla_ids"]),
         )
         return Caller(principal, expires_at_ns=claims["exp"] * SECOND_NS, guest_origin=claims["origin"])
+
+    def _is_alive(self, key_id: str, now_ns: int) -> bool:
+        with self._database.read() as tx:
+            key = tx.keys.find(key_id)
+        return key is not None and is_alive(key, now_ns)
 
 
 def recognise(text: str) -> str:

@@ -75,16 +75,14 @@ def check_key(database: Database, text: str, now_ns: int) -> ApiKey:
     holds = hmac.compare_digest(digest, _UNKNOWN if key is None else key.secret_digest)
     if key is None or not holds:
         raise refused("there is no such API key")
-    require_alive(key, now_ns)
+    if not is_alive(key, now_ns):
+        raise refused("the API key was revoked" if key.revoked_at_ns is not None else "the API key has expired")
     return key
 
 
-def require_alive(key: ApiKey, now_ns: int) -> None:
-    """Raises ``Unauthenticated`` for a key that expired or was revoked."""
-    if key.revoked_at_ns is not None:
-        raise refused("the API key was revoked")
-    if key.expires_at_ns is not None and key.expires_at_ns <= now_ns:
-        raise refused("the API key has expired")
+def is_alive(key: ApiKey, now_ns: int) -> bool:
+    """Whether a key neither expired nor was revoked."""
+    return key.revoked_at_ns is None and (key.expires_at_ns is None or now_ns < key.expires_at_ns)
 
 
 def key_principal(key: ApiKey) -> Principal:

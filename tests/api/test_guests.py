@@ -175,6 +175,32 @@ def test_a_token_is_for_one_page(world: World, client: Client) -> None:
         assert response.status_code == status, origin
 
 
+def test_the_page_of_the_token_may_read_the_answers(world: World, client: Client) -> None:
+    key = world.key(Role.OPERATOR)
+    token = ask(client, key, [world.ledger.agreement(1)]).json()["token"]
+    asked = {"access-control-request-method": "GET", "access-control-request-headers": "authorization, if-none-match"}
+    allowed = client.options("/v1/agreements", headers={"origin": ORIGIN, **asked})
+    assert (allowed.status_code, allowed.content) == (204, b"")
+    assert allowed.headers["access-control-allow-origin"] == ORIGIN
+    assert allowed.headers["access-control-allow-methods"] == "GET"
+    assert "access-control-allow-credentials" not in allowed.headers
+
+    def get(path: str = "/v1/agreements", origin: str = ORIGIN) -> Any:
+        return client.get(path, headers=bearer(token, origin=origin))
+
+    for path, status in (("/v1/agreements", 200), ("/v1/credits", 403), ("/v1/statements/x", 404)):
+        response = get(path)
+        assert (response.status_code, response.headers["access-control-allow-origin"]) == (status, ORIGIN)
+        assert "Origin" in response.headers.get_list("vary", split_commas=True)
+    assert "access-control-allow-origin" not in get(origin="https://evil.example").headers
+    # An admin's key is no guest: its answers are for servers.
+    assert "access-control-allow-origin" not in client.get("/v1/agreements", headers=bearer(key, origin=ORIGIN)).headers
+    # The page must be able to tell that the token has ended, so that it asks its server for another.
+    world.clock.pass_s(600)
+    assert (get().status_code, get().headers["access-control-allow-origin"]) == (401, ORIGIN)
+    assert "access-control-allow-origin" not in get(origin="https://evil.example").headers
+
+
 def test_a_token_ends_with_its_time_and_with_its_maker(world: World, client: Client) -> None:
     sla_id = world.ledger.agreement(1)
     key = world.key(Role.OPERATOR, expires_at_ns=world.clock.ns + 100 * 10**9)

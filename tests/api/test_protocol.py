@@ -98,11 +98,32 @@ def test_security_headers_on_every_answer(empty_client: Client, path: str) -> No
         assert not [name for name in response.headers if name.startswith("access-control-")]
 
 
-def test_cross_origin_preflight_gets_no_permission(empty_client: Client) -> None:
-    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
-    response = empty_client.options("/v1/agreements", headers=headers)
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/v1/agreements", {}),
+        ("/v1/agreements", {"Access-Control-Request-Method": "POST"}),
+        ("/v1/agreements", {"Access-Control-Request-Headers": "authorization, sla-tenant"}),
+        ("/v1/agreements", {"Access-Control-Request-Headers": "content-type"}),
+        ("/v1/agreements", {"Origin": "null"}),
+        ("/v1/agreements", {"Origin": "https://evil.example\r\nx: y"}),
+        ("/graphql", {"Access-Control-Request-Headers": "authorization"}),
+        ("/schema/openapi.json", {"Access-Control-Request-Headers": "authorization"}),
+    ],
+)
+def test_cross_origin_preflight_gets_no_permission(empty_client: Client, path: str, headers: dict[str, str]) -> None:
+    asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"} | headers
+    response = empty_client.options(path, headers=asked)
     assert_problem(response, 405, "method_not_allowed")
     assert not [name for name in response.headers if name.startswith("access-control-")]
+
+
+def test_pages_elsewhere_read_nothing_without_a_token_made_for_them(ledger: Any, client: Client) -> None:
+    ledger.agreement(1)
+    for origin in ("https://evil.example", "http://127.0.0.1", "null"):
+        for headers in ({}, {"authorization": "Bearer slk_x"}):
+            response = client.get("/v1/agreements", headers={"origin": origin, **headers})
+            assert not [name for name in response.headers if name.startswith("access-control-")]
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/", "/v1", "/v1/checkpoints/x", "/schema/swagger", "/schema/x.json"])
