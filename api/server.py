@@ -17,6 +17,7 @@ from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
 from api.auth.setup import make_authentication
 from api.witness import WitnessApp
+from ledger.app.access import DEFAULT_TENANT
 from ledger.app.ports import Database, Randomness
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
@@ -77,7 +78,8 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
     Raises ``AddressTaken``, and what ``open_services`` raises.
     """
     with closing(_listen(settings)) as listener, _stop_signals() as stop, closing(open_services()) as services:
-        queries = Queries(services.database, bundles=services.queries_bundles, chain_status=services.chain_status)
+        own = services.database.of_tenant(DEFAULT_TENANT)
+        queries = Queries(own, bundles=services.queries_bundles, chain_status=services.chain_status)
         health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
         now_ns = services.clock.now_ns
         guests = GuestTokens(services.guest_seed(), services.database, now_ns, services.randomness)

@@ -27,6 +27,7 @@ from ledger.store.restoration import SqlRestoration
 from ledger.store.transactions import Session, all_events
 from ledger.store.views import SqlViewWriter
 
+_NAME_TENANT = text("SELECT set_config('sla_ledger.tenant', :tenant, true)")
 _MIGRATION_LOCK = 0x534C414D
 _POLL_S = 0.05
 _QUEUED_ERASURES = (
@@ -60,6 +61,7 @@ class PostgresDatabase(Following):
         self._url = postgres_url(url)
         self._session = Session(tenant, clock, randomness)
         self._clock = clock
+        self._walled = False
         prefix = role_prefix or self._url.database
         migrate(url, role_prefix=role_prefix)
         self._app = open_engine(self._url, f"{prefix}_{Role.APP}")
@@ -68,20 +70,31 @@ class PostgresDatabase(Following):
         self._sequencer = open_engine(self._url, f"{prefix}_{Role.SEQUENCER}")
 
     def of_tenant(self, tenant: str) -> Self:
-        """The same database, over the same connections, seen as this tenant. Close the first one alone."""
+        """The same database, over the same connections, seen as this tenant. Close the first one alone.
+
+        Its transactions meet no row of another tenant's, whatever their statements say (row-level security).
+        """
         other = copy(self)
         other._session = replace(self._session, tenant=tenant)
+        other._walled = True
         return other
 
     @contextmanager
     def begin(self) -> Iterator[Transaction]:
         with translated_errors(self._url, writable=True), self._app.begin() as connection:
+            self._wall(connection)
             yield self._session.transaction(connection)
 
     @contextmanager
     def _snapshot(self) -> Iterator[Transaction]:
         with translated_errors(self._url, writable=False), self._snapshots.begin() as connection:
+            self._wall(connection)
             yield self._session.transaction(connection)
+
+    def _wall(self, connection: Connection) -> None:
+        """Name the tenant for this transaction alone: the connection goes back to a pool that all tenants share."""
+        if self._walled:
+            connection.execute(_NAME_TENANT, {"tenant": self._session.tenant})
 
     def append(
         self,

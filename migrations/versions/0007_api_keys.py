@@ -1,4 +1,8 @@
-"""API keys: rows that are added, revoked once, and never otherwise changed.
+"""API keys, and on PostgreSQL a second wall between tenants.
+
+Keys are rows that are added, revoked once, and never otherwise changed. The wall: a transaction that names its tenant
+in the setting ``sla_ledger.tenant`` meets no row of another's, whatever its statements forget to say. Later migrations
+call ``wall_tenants('table')`` for tables of their own.
 
 Revision ID: 0007
 Revises: 0003
@@ -16,6 +20,30 @@ depends_on = None
 
 BIGINT = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 REASON = "a key is revoked once and never otherwise changed"
+WALLED = (
+    "view_agreement",
+    "view_window",
+    "view_statement",
+    "view_credit",
+    "view_attestation",
+    "view_anchor",
+    "raw_batch",
+    "identity_scope",
+    "secret",
+)
+"""Tables whose rows are one tenant's alone. Those of the log are not among them: its headers are everybody's."""
+
+WALL = """
+CREATE FUNCTION wall_tenants(p_table regclass) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', p_table);
+    EXECUTE format($policy$
+        CREATE POLICY own_tenant ON %s
+        USING (coalesce(current_setting('sla_ledger.tenant', true), '') IN ('', tenant))$policy$, p_table);
+END $$
+"""
+"""Without the setting there is no wall: sequencer, checks and workers are about all tenants."""
+
 FIXED = ("key_id", "tenant", "role", "label", "sla_ids", "secret_digest", "created_at_ns", "expires_at_ns")
 
 
@@ -37,6 +65,7 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         _postgresql_guards()
         _rights()
+        _walls()
     else:
         _sqlite_guards()
 
@@ -68,6 +97,12 @@ def _postgresql_guards() -> None:
     ):
         op.execute(f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION guard_refuse('{REASON}')")
         op.execute(f"ALTER TABLE api_key ENABLE ALWAYS TRIGGER {name}")
+
+
+def _walls() -> None:
+    op.execute(sa.text(WALL.replace(":", r"\:")))
+    for table in WALLED:
+        op.execute(f"SELECT wall_tenants('{table}')")
 
 
 def _rights() -> None:
