@@ -98,7 +98,7 @@ def create_app(
         logging_config=None,
     )
     require_declared(litestar)
-    return Edge(litestar, authentication=authentication, hosts=hosts, rate_limit=rate_limit)
+    return Edge(litestar, authentication=authentication, hosts=hosts, rate_limit=rate_limit, log_size=queries.log_size)
 
 
 def _openapi() -> OpenAPIConfig:

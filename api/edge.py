@@ -11,15 +11,17 @@ import hashlib
 import logging
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
 from litestar import Litestar
+from litestar.handlers import BaseRouteHandler
 from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Receive, Send
 
 from api import cors
+from api.answers import KeptAnswer, KeptAnswers, is_of_the_log
 from api.auth.callers import LOCAL_OPERATOR, TENANT_HEADER, Authentication, Caller, GuestRefused
 from api.auth.guard import needed_scopes
 from api.auth.rate import RateLimit
@@ -34,7 +36,7 @@ from api.problems import (
     problem_of,
 )
 from ledger.app.access import ANONYMOUS, Principal
-from ledger.errors import AccessDenied
+from ledger.errors import AccessDenied, SlaLedgerError
 from ledger.settings import LOOPBACK_HOSTS
 
 READING: Final = ("GET", "HEAD")
@@ -42,7 +44,7 @@ WRITING: Final = ("POST", "PUT", "PATCH", "DELETE")
 ALLOWED_METHODS: Final = ", ".join(READING + WRITING)
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 """No route takes more; most take far less (``create_app``)."""
-GUEST_PREFIX: Final = "/v1/"
+VERSIONED_PREFIX: Final = "/v1/"
 NO_STORE: Final = "no-store"
 # Not "immutable": on a loopback port the next data directory serves other bytes under the same address. Files of the
 # log are the exception (api.rest.tlog): their address names the log.
@@ -68,7 +70,8 @@ class _Answer:
 
     status: int = 500
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    body: bytearray = field(default_factory=bytearray)
+    body: bytes = b""
+    etag: bytes | None = None
 
     async def collect(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -109,8 +112,12 @@ class Edge:
         authentication: Authentication = LOCAL_ONLY,
         hosts: Iterable[str] = LOOPBACK_HOSTS,
         rate_limit: RateLimit = UNLIMITED,
+        log_size: Callable[[], int] | None = None,
     ) -> None:
+        """``log_size`` tells the present size of the log; without it no answer is kept."""
         self.app = app
+        self._log_size = log_size
+        self._kept = KeptAnswers()
         self._authentication = authentication
         self._hosts = frozenset(host.encode() for host in hosts)
         self._rate_limit = rate_limit
@@ -143,9 +150,39 @@ class Edge:
         else:
             answer, principal = _Answer(), caller.principal
             inner["auth"], inner["user"] = principal, caller
-            await self.app(inner, _no_body if reading else _Capped(receive), answer.collect)
+            if reading:
+                answer = await self._read(inner, principal)
+            else:
+                await self.app(inner, _Capped(receive), answer.collect)
         answer.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
-        return _finished(answer, scope, principal, public=_is_public({**inner}))
+        return _finished(answer, scope, principal, public=_is_public(inner))
+
+    async def _read(self, inner: HTTPScope, principal: Principal) -> _Answer:
+        """The answer of a route, or the one it gave when the log was as it is now."""
+        place = KeptAnswers.place(inner["path"], inner["query_string"], principal)
+        log_size = await self._present_size(inner["path"])
+        kept = None if log_size is None else self._kept.find(place, log_size)
+        if kept is not None:
+            length = b"%d" % len(kept.body)
+            return _Answer(
+                200, [(b"content-type", kept.content_type), (b"content-length", length)], kept.body, kept.etag
+            )
+        answer = _Answer()
+        await self.app(inner, _no_body, answer.collect)
+        if log_size is not None and answer.status == 200 and is_of_the_log(_handler_of(inner)):
+            answer.etag = _etag(answer.body, principal, public=_is_public(inner))
+            content_type = answer.header(b"content-type") or b""
+            self._kept.keep(place, KeptAnswer(answer.body, content_type, answer.etag, log_size))
+        return answer
+
+    async def _present_size(self, path: str) -> int | None:
+        if self._log_size is None or not path.startswith(VERSIONED_PREFIX):
+            return None
+        try:
+            return await asyncio.to_thread(self._log_size)
+        except SlaLedgerError:
+            # The route says what is wrong.
+            return None
 
     def _check(self, scope: HTTPScope, *, preflight: bool) -> None:
         method = scope["method"]
@@ -186,7 +223,7 @@ def _refuse_cross_site(scope: HTTPScope) -> None:
 
 
 def _admit_guest(origin: str, scope: HTTPScope) -> None:
-    if scope["method"] not in READING or not scope["path"].startswith(GUEST_PREFIX):
+    if scope["method"] not in READING or not scope["path"].startswith(VERSIONED_PREFIX):
         raise AccessDenied("a guest token reads under /v1/ and does nothing else", path=scope["path"][:80])
     if not all(each == origin.encode() or _is_own(scope, each) for each in _values(scope, b"origin")):
         raise AccessDenied("the guest token was made for a page of another origin", origin=origin)
@@ -234,14 +271,19 @@ def _refused(error: Exception, scope: HTTPScope) -> _Answer:
         _LOG.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
     headers = [(b"content-type", PROBLEM_MEDIA_TYPE.encode())]
     headers += [(name.encode(), value.encode("latin-1")) for name, value in problem_headers(error).items()]
-    body = bytearray(encode_problem(problem))
+    body = encode_problem(problem)
     return _Answer(problem.status, [*headers, (b"content-length", b"%d" % len(body))], body)
 
 
 def _is_public(inner: Mapping[str, Any]) -> bool:
     """Whether a route was found, and answers everybody alike."""
-    handler = inner.get("route_handler")
+    handler = _handler_of(inner)
     return handler is not None and needed_scopes(handler) == ()
+
+
+def _handler_of(inner: Mapping[str, Any]) -> BaseRouteHandler | None:
+    """The handler that Litestar chose, where it found one."""
+    return inner.get("route_handler")
 
 
 def _finished(answer: _Answer, scope: HTTPScope, principal: Principal, *, public: bool) -> _Answer:
@@ -251,19 +293,23 @@ def _finished(answer: _Answer, scope: HTTPScope, principal: Principal, *, public
         answer.headers.append((b"vary", b"Authorization, Sla-Tenant"))
     answer.default(b"cache-control", (NO_STORE if not storable else REVALIDATE if public else PRIVATE).encode())
     if storable and answer.header(b"cache-control") != NO_STORE.encode():
-        seen = b"" if public else _view_digest(principal)
-        etag = b'"%s"' % hashlib.sha256(seen + answer.body).hexdigest().encode()
+        etag = answer.etag or _etag(answer.body, principal, public=public)
         answer.headers.append((b"etag", etag))
         if _matches(_values(scope, b"if-none-match"), etag):
             answer.status = 304
             answer.drop(b"content-type", b"content-length")
-            answer.body.clear()
+            answer.body = b""
     for name, value in SECURITY_HEADERS:
         answer.default(name, value)
     given = _values(scope, REQUEST_ID)
     named = given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else secrets.token_hex(8).encode()
     answer.headers.append((REQUEST_ID, named))
     return answer
+
+
+def _etag(body: bytes, principal: Principal, *, public: bool) -> bytes:
+    seen = b"" if public else _view_digest(principal)
+    return b'"%s"' % hashlib.sha256(seen + body).hexdigest().encode()
 
 
 @lru_cache(maxsize=1024)
@@ -296,5 +342,5 @@ def _values(scope: HTTPScope, name: bytes) -> list[bytes]:
 
 async def _send(answer: _Answer, send: Send, *, with_body: bool) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-    body = bytes(answer.body) if with_body else b""
+    body = answer.body if with_body else b""
     await send({"type": "http.response.body", "body": body, "more_body": False})

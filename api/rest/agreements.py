@@ -52,7 +52,7 @@ class AgreementDetail(msgspec.Struct, frozen=True):
     withheld: Withheld
 
 
-@reads("/v1/agreements", summary="List agreements", tag="agreements", scopes=(Scope.READ_AGREEMENTS,))
+@reads("/v1/agreements", of_the_log=True, summary="List agreements", tag="agreements", scopes=(Scope.READ_AGREEMENTS,))
 def list_agreements(seen: Seen, limit: Limit = 50, cursor: CursorText = None) -> AgreementPage:
     """All agreements in their newest terms, by `sla_id`."""
     page = seen.agreements(after=decode_cursor(cursor, _LISTING), limit=limit)
@@ -61,6 +61,7 @@ def list_agreements(seen: Seen, limit: Limit = 50, cursor: CursorText = None) ->
 
 @reads(
     "/v1/agreements/{sla_id:str}",
+    of_the_log=True,
     summary="One agreement",
     tag="agreements",
     scopes=(Scope.READ_AGREEMENTS,),

@@ -10,6 +10,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
 
+from api.answers import OF_THE_LOG
 from api.auth.guard import SCOPES
 from api.problems import PROBLEM_MEDIA_TYPE, Problem
 from ledger.app.access import Scope
@@ -43,9 +44,11 @@ def reads(
     problems: Sequence[int] = (400, 503),
     media_type: MediaType | str = MediaType.JSON,
     shape: Any = None,
+    of_the_log: bool = False,
 ) -> HTTPRouteHandler:
     """Decorator of a read that needs all of ``scopes``.
 
+    ``of_the_log``: the answer follows from the log and what the principal may see, so it may be kept meanwhile.
     ``shape`` documents an answer whose bytes the handler gives as they are.
     """
     # Bad credentials are refused on public routes, too.
@@ -67,7 +70,7 @@ def reads(
         summary=summary,
         tags=[tag],
         responses=responses,
-        opt={SCOPES: scopes},
+        opt={SCOPES: scopes, OF_THE_LOG: of_the_log},
         security=security(scopes),
     )
 

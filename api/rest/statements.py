@@ -162,6 +162,7 @@ class InclusionProof(msgspec.Struct, frozen=True, kw_only=True):
 
 @reads(
     "/v1/statements",
+    of_the_log=True,
     summary="List statements",
     tag="statements",
     scopes=(Scope.READ_AGREEMENTS,),
@@ -178,6 +179,7 @@ def list_statements(
 
 @reads(
     "/v1/statements/{statement_id:str}",
+    of_the_log=True,
     summary="One statement",
     tag="statements",
     scopes=(Scope.READ_AGREEMENTS,),
@@ -216,7 +218,14 @@ def get_inclusion(seen: Seen, statement_id: StatementId, size: OptionalTreeSize 
     )
 
 
-@reads("/v1/credits", summary="List credits", tag="statements", scopes=(Scope.READ_CREDITS,), problems=(400, 404, 503))
+@reads(
+    "/v1/credits",
+    of_the_log=True,
+    summary="List credits",
+    tag="statements",
+    scopes=(Scope.READ_CREDITS,),
+    problems=(400, 404, 503),
+)
 def list_credits(seen: Seen, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None) -> CreditPage:
     """Credits of one agreement or of all, by the start of their period. Withheld statements have none."""
     listing = f"credits/{sla_id or ''}"

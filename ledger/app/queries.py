@@ -114,6 +114,11 @@ class Queries:
         database = self._database.of_tenant(tenant)
         return Queries(database, bundles=self._bundles, chain_status=self._chain_status, tenant=tenant)
 
+    def log_size(self) -> int:
+        """How many events the log has: what was answered before stays so until it grows."""
+        with self._database.read() as tx:
+            return tx.log.size()
+
     def agreements(self, *, after: str | None, limit: int, among: Set[str] | None = None) -> Page:
         """Agreements in their newest terms, by sla_id, which an amendment does not change.
 

@@ -1,0 +1,71 @@
+"""Answers kept for as long as the log does not grow.
+
+Most of what is asked follows from the log alone, and dashboards ask it again and again. An answer is kept under
+everything it depends on: address, what the principal may see, and the size of the log before it was made. A size that
+moved on while the answer was made only means that nobody is given it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Final
+
+from litestar.handlers import BaseRouteHandler
+
+from ledger.app.access import Principal
+
+OF_THE_LOG: Final = "of_the_log"
+"""The key of a handler's ``opt``: True where its answers follow from the log and the principal alone."""
+
+MAX_BYTES: Final = 32 * 1024 * 1024
+MAX_ANSWER_BYTES: Final = 1024 * 1024
+
+
+def is_of_the_log(handler: BaseRouteHandler | None) -> bool:
+    """Whether a handler's answers may be kept."""
+    return handler is not None and handler.opt.get(OF_THE_LOG) is True
+
+
+class KeptAnswer:
+    """The bytes of a 200 with its media type and validator."""
+
+    __slots__ = ("body", "content_type", "etag", "log_size")
+
+    def __init__(self, body: bytes, content_type: bytes, etag: bytes, log_size: int) -> None:
+        self.body = body
+        self.content_type = content_type
+        self.etag = etag
+        self.log_size = log_size
+
+
+class KeptAnswers:
+    """The answers asked for last, at most ``max_bytes`` of them. Used by one event loop."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._kept: OrderedDict[Hashable, KeptAnswer] = OrderedDict()
+
+    @staticmethod
+    def place(path: str, query: bytes, principal: Principal) -> Hashable:
+        """What an answer depends on beside the log. The subject is not among it: equal rights see equal answers."""
+        return path, query, principal.tenant, principal.scopes, principal.sla_ids
+
+    def find(self, place: Hashable, log_size: int) -> KeptAnswer | None:
+        """The answer kept at a place, if it is of a log of this size."""
+        kept = self._kept.get(place)
+        if kept is None or kept.log_size != log_size:
+            return None
+        self._kept.move_to_end(place)
+        return kept
+
+    def keep(self, place: Hashable, answer: KeptAnswer) -> None:
+        if len(answer.body) > MAX_ANSWER_BYTES:
+            return
+        before = self._kept.pop(place, None)
+        self._bytes += len(answer.body) - (0 if before is None else len(before.body))
+        self._kept[place] = answer
+        while self._bytes > self._max_bytes:
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= len(oldest.body)
