@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Final
 
 from litestar.handlers import BaseRouteHandler
@@ -27,16 +28,15 @@ def is_of_the_log(handler: BaseRouteHandler | None) -> bool:
     return handler is not None and handler.opt.get(OF_THE_LOG) is True
 
 
+@dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """The bytes of a 200 with its media type and validator."""
+    """The bytes of a 200 with its media type and validator, and the route that gave it."""
 
-    __slots__ = ("body", "content_type", "etag", "log_size")
-
-    def __init__(self, body: bytes, content_type: bytes, etag: bytes, log_size: int) -> None:
-        self.body = body
-        self.content_type = content_type
-        self.etag = etag
-        self.log_size = log_size
+    body: bytes
+    content_type: bytes
+    etag: bytes
+    route: str
+    log_size: int
 
 
 class KeptAnswers:

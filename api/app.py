@@ -15,9 +15,10 @@ from api.auth.guard import SCOPES, caller_of, check_scopes, principal_of, requir
 from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
+from api.meters import Meters
 from api.parameters import check_query
 from api.problems import handle_error
-from api.rest import agreements, embed_tokens, health, log, statements, tlog
+from api.rest import agreements, embed_tokens, health, log, metrics, statements, tlog
 from ledger.app.access import Principal
 from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
@@ -50,6 +51,7 @@ HANDLERS = (
     tlog.get_tlog_proof,
     health.live,
     health.ready,
+    metrics.get_metrics,
 )
 
 
@@ -79,6 +81,7 @@ def create_app(
     def seen_by(principal: NamedDependency[Principal], queries: NamedDependency[Queries]) -> VisibleQueries:
         return VisibleQueries(queries, principal)
 
+    meters = Meters(health)
     litestar = Litestar(
         route_handlers=[*HANDLERS, *([] if guests is None else [embed_tokens.make_guest_token])],
         dependencies={
@@ -88,6 +91,7 @@ def create_app(
             "seen": Provide(seen_by, sync_to_thread=False),
             "guests": Provide(lambda: guests, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
+            "meters": Provide(lambda: meters, sync_to_thread=False),
             "public_log": Provide(log_of_tenant, sync_to_thread=False),
         },
         guards=[check_scopes],
@@ -98,7 +102,14 @@ def create_app(
         logging_config=None,
     )
     require_declared(litestar)
-    return Edge(litestar, authentication=authentication, hosts=hosts, rate_limit=rate_limit, log_size=queries.log_size)
+    return Edge(
+        litestar,
+        authentication=authentication,
+        hosts=hosts,
+        rate_limit=rate_limit,
+        log_size=queries.log_size,
+        count=meters.answered,
+    )
 
 
 def _openapi() -> OpenAPIConfig:

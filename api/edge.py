@@ -11,10 +11,11 @@ import hashlib
 import logging
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from litestar import Litestar
 from litestar.handlers import BaseRouteHandler
@@ -60,6 +61,9 @@ SECURITY_HEADERS: Final = (
 )
 """A route that needs others (a page) sets them itself."""
 
+Count: TypeAlias = Callable[[str, str, int, float], None]
+"""Told of each answer: (method, route, status, seconds)."""
+
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _LOG = logging.getLogger(__name__)
 
@@ -72,6 +76,8 @@ class _Answer:
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     body: bytes = b""
     etag: bytes | None = None
+    route: str = ""
+    """The template of the address; empty where there is no such route."""
 
     async def collect(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -113,9 +119,12 @@ class Edge:
         hosts: Iterable[str] = LOOPBACK_HOSTS,
         rate_limit: RateLimit = UNLIMITED,
         log_size: Callable[[], int] | None = None,
+        count: Count = lambda *_: None,
     ) -> None:
-        """``log_size`` tells the present size of the log; without it no answer is kept."""
+        """``log_size`` tells the present size of the log; without it no answer is kept. ``count`` is told of every
+        answer."""
         self.app = app
+        self._count = count
         self._log_size = log_size
         self._kept = KeptAnswers()
         self._authentication = authentication
@@ -125,12 +134,29 @@ class Edge:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Any ASGI scope: Litestar's types would need a cast for each of the three kinds."""
         if scope["type"] == "http":
+            started = time.perf_counter()
             answer = await self._answer(scope, receive)
             await _send(answer, send, with_body=scope["method"] != "HEAD")
+            self._tell(scope, answer, time.perf_counter() - started)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "there are no websockets here"})
         else:
             await self.app(scope, receive, send)
+
+    def _tell(self, scope: HTTPScope, answer: _Answer, seconds: float) -> None:
+        method = scope["method"] if scope["method"] in READING + WRITING else "other"
+        self._count(method, answer.route, answer.status, seconds)
+        # Neither address nor query: they name agreements. The request's id finds what the client was told.
+        _LOG.info(
+            "request",
+            extra={
+                "method": method,
+                "route": answer.route,
+                "status": answer.status,
+                "duration_ms": round(seconds * 1000, 3),
+                "request_id": (answer.header(REQUEST_ID) or b"").decode(),
+            },
+        )
 
     async def _answer(self, scope: HTTPScope, receive: Receive) -> _Answer:
         allowed = _preflight(scope)
@@ -154,6 +180,7 @@ class Edge:
                 answer = await self._read(inner, principal)
             else:
                 await self.app(inner, _Capped(receive), answer.collect)
+                answer.route = inner.get("path_template", "")
         answer.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
         return _finished(answer, scope, principal, public=_is_public(inner))
 
@@ -169,10 +196,11 @@ class Edge:
             )
         answer = _Answer()
         await self.app(inner, _no_body, answer.collect)
+        answer.route = inner.get("path_template", "")
         if log_size is not None and answer.status == 200 and is_of_the_log(_handler_of(inner)):
             answer.etag = _etag(answer.body, principal, public=_is_public(inner))
             content_type = answer.header(b"content-type") or b""
-            self._kept.keep(place, KeptAnswer(answer.body, content_type, answer.etag, log_size))
+            self._kept.keep(place, KeptAnswer(answer.body, content_type, answer.etag, answer.route, log_size))
         return answer
 
     async def _present_size(self, path: str) -> int | None:

@@ -121,7 +121,8 @@ def serve_witness(settings: ServerSettings, witness: Witness, announce: Callable
 def _config(app: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        log_level="warning",
+        # The process says where its log goes (ledger.wiring.logs); the edge tells of requests.
+        log_config=None,
         access_log=False,
         server_header=False,
         ws="none",

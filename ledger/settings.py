@@ -23,6 +23,38 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MAX_RATE = 10_000_000
 
 
+class LogFormat(StrEnum):
+    """How a service writes its log."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """The log of a service process, on stderr."""
+
+    format: LogFormat = LogFormat.TEXT
+    level: str = "warning"
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> LogSettings:
+        """From ``SLA_LEDGER_LOG_FORMAT`` and ``SLA_LEDGER_LOG_LEVEL``; raises ``SettingInvalid``."""
+        form, level = environ.get("SLA_LEDGER_LOG_FORMAT", "text"), environ.get("SLA_LEDGER_LOG_LEVEL", "")
+        if form not in tuple(LogFormat):
+            raise SettingInvalid(f"SLA_LEDGER_LOG_FORMAT={form[:20]!r} is neither text nor json", setting="log_format")
+        # People read warnings; whoever collects JSON wants the requests, too.
+        level = level or ("info" if form == LogFormat.JSON else "warning")
+        if level not in LOG_LEVELS:
+            raise SettingInvalid(
+                f"SLA_LEDGER_LOG_LEVEL={level[:20]!r} is none of {', '.join(LOG_LEVELS)}", setting="log_level"
+            )
+        return cls(LogFormat(form), level)
+
+
 class AuthMode(StrEnum):
     """Whether requests need credentials."""
 
@@ -83,6 +115,7 @@ class ServerSettings:
     port: int = DEFAULT_PORT
     database_url: str | None = None
     auth: AuthSettings = LOCAL_AUTH
+    log: LogSettings = LogSettings()
 
     def __post_init__(self) -> None:
         if self.database_url is not None and not self.database_url.startswith(POSTGRES_SCHEMES):
@@ -133,6 +166,7 @@ def read_settings(
         port=_port(environ.get("SLA_LEDGER_PORT", str(DEFAULT_PORT))) if port is None else port,
         database_url=(environ.get("DATABASE_URL") if database is None else database) or None,
         auth=read_auth_settings(environ, mode=auth),
+        log=LogSettings.read(environ),
     )
 
 

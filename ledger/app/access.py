@@ -30,6 +30,7 @@ class Scope(StrEnum):
     READ_CREDITS = "sla:read:credits"
     READ_PROOFS = "sla:read:proofs"
     READ_LOG = "sla:read:log"
+    READ_METRICS = "sla:read:metrics"
     EXPORT = "sla:export"
     WRITE_AGREEMENTS = "sla:write:agreements"
     WRITE_OBSERVATIONS = "sla:write:observations"

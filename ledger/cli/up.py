@@ -13,7 +13,7 @@ import click
 from ledger.app.queries import ChainStatus, Readiness
 from ledger.cli.output import note
 from ledger.errors import DataDirectoryInvalid
-from ledger.settings import AuthMode, ServerSettings, read_settings
+from ledger.settings import AuthMode, LogFormat, ServerSettings, read_settings
 
 _MODES = {
     AuthMode.LOCAL: "local: whoever reaches this port is the operator; keys narrow that",
@@ -52,10 +52,13 @@ def up(
             path=str(settings.data_dir),
         )
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
+    from ledger.wiring.logs import configure_logs, log_notice
 
+    configure_logs(settings.log)
+    notify = log_notice if settings.log.format is LogFormat.JSON else note
     serve = importlib.import_module(SERVER).serve
     announce = partial(_announce, settings, as_json=as_json)
-    serve(settings, lambda: open_data(settings.data_dir, notify=note, database_url=settings.database_url), announce)
+    serve(settings, lambda: open_data(settings.data_dir, notify=notify, database_url=settings.database_url), announce)
 
 
 def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: ChainStatus, *, as_json: bool) -> None:

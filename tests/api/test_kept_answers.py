@@ -15,7 +15,7 @@ VIEWER = Principal("a", "alice", ROLE_SCOPES[Role.OPERATIONS_VIEWER])
 
 
 def answer(body: bytes, log_size: int = 1) -> KeptAnswer:
-    return KeptAnswer(body, b"application/json", b'"etag"', log_size)
+    return KeptAnswer(body, b"application/json", b'"etag"', "/v1/statements", log_size)
 
 
 def test_a_kept_answer_is_the_one_that_was_given(client: TestClient[Any], ledger: Ledger) -> None:

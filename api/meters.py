@@ -1,0 +1,72 @@
+"""What the server counts of itself, in the Prometheus text format.
+
+Gauges are read when they are asked for; requests are counted as they are answered, by route and not by address, so
+that nothing of a tenant shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+
+from ledger.app.queries import Health
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Meters:
+    """Counts requests, and shows what ``health`` finds."""
+
+    def __init__(self, health: Health) -> None:
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(_State(health))
+        self._requests = Counter(
+            "sla_ledger_http_requests",
+            "Requests answered",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "sla_ledger_http_request_duration_seconds",
+            "From the request's head to the end of its answer",
+            ("route",),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one answer. ``route`` is the template of the address, empty where there is no such route."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        """Everything, in exposition format 0.0.4."""
+        return generate_latest(self._registry)
+
+
+class _State:
+    """A Prometheus collector over ``Health``."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        found = self._health.check()
+        yield _gauge("sla_ledger_ready", "1 where the database answers at this version's schema", int(found.ready))
+        if found.database_error is not None:
+            # A size of 0 would look like a log that is lost.
+            return
+        yield _gauge("sla_ledger_log_leaves", "Events in the log", found.log_size)
+        stages = GaugeMetricFamily("sla_ledger_outbox_stages", "Stages of work that are not done", labels=("state",))
+        stages.add_metric(("pending",), found.outbox_pending)
+        stages.add_metric(("parked",), found.outbox_parked)
+        yield stages
+        yield _gauge("sla_ledger_chain_transactions", "Transactions stored for the chain", found.chain_transactions)
+        yield _gauge("sla_ledger_chain_failures", "Those that do not stand as they stood", found.chain_failures)
+
+
+def _gauge(name: str, what: str, value: int) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, what, value=value)

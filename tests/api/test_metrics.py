@@ -1,0 +1,69 @@
+"""The metrics page: what promtool and Prometheus's own parser make of it, and who may read it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+from litestar.testing import TestClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.api.conftest import Ledger
+
+
+def samples(client: TestClient[Any]) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    return {
+        (each.name, tuple(sorted(each.labels.items()))): each.value for family in families for each in family.samples
+    }
+
+
+def requests(method: str, route: str, status: int) -> tuple[str, tuple[tuple[str, str], ...]]:
+    labels = (("method", method), ("route", route), ("status", str(status)))
+    return "sla_ledger_http_requests_total", labels
+
+
+def test_gauges_are_those_of_the_ledger(client: TestClient[Any], ledger: Ledger) -> None:
+    assert samples(client)["sla_ledger_log_leaves", ()] == 0
+    ledger.statement(ledger.agreement(1))
+    with ledger.database.begin() as tx:
+        tx.outbox.add(tx.events.at(1).id, "prove")
+    found = samples(client)
+    assert found["sla_ledger_log_leaves", ()] == 2
+    assert found["sla_ledger_outbox_stages", (("state", "pending"),)] == 1
+    assert found["sla_ledger_ready", ()] == 1
+
+
+def test_requests_are_counted_by_route_and_never_by_address(client: TestClient[Any], ledger: Ledger) -> None:
+    sla_id = ledger.agreement(1)
+    for _ in range(3):
+        client.get(f"/v1/agreements/{sla_id}")
+    client.get("/v1/no-such-thing")
+    client.post("/v1/agreements/x")
+    text = client.get("/metrics").text
+    found = samples(client)
+    assert found[requests("GET", "/v1/agreements/{sla_id}", 200)] == 3
+    assert found[requests("GET", "", 404)] == 1
+    assert sla_id not in text
+    assert "no-such-thing" not in text
+
+
+def test_a_database_that_does_not_answer_shows_no_size(client: TestClient[Any], ledger: Ledger) -> None:
+    ledger.database._path.write_bytes(b"not a database" * 1000)
+    ledger.database.close()
+    found = samples(client)
+    assert found["sla_ledger_ready", ()] == 0
+    assert ("sla_ledger_log_leaves", ()) not in found
+
+
+def test_promtool_finds_nothing_to_mend(client: TestClient[Any]) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None and not os.environ.get("CI"):
+        pytest.skip("promtool is not on this machine")
+    assert promtool is not None, "CI needs promtool: install the package prometheus"
+    text = client.get("/metrics").content
+    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
