@@ -190,10 +190,8 @@ class Edge:
         log_size = await self._present_size(inner["path"])
         kept = None if log_size is None else self._kept.find(place, log_size)
         if kept is not None:
-            length = b"%d" % len(kept.body)
-            return _Answer(
-                200, [(b"content-type", kept.content_type), (b"content-length", length)], kept.body, kept.etag
-            )
+            headers = [(b"content-type", kept.content_type), (b"content-length", b"%d" % len(kept.body))]
+            return _Answer(200, headers, kept.body, kept.etag, kept.route)
         answer = _Answer()
         await self.app(inner, _no_body, answer.collect)
         answer.route = inner.get("path_template", "")
