@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,9 +52,10 @@ def test_requests_are_counted_by_route_and_never_by_address(client: TestClient[A
     assert "no-such-thing" not in text
 
 
-def test_a_database_that_does_not_answer_shows_no_size(client: TestClient[Any], ledger: Ledger) -> None:
-    ledger.database._path.write_bytes(b"not a database" * 1000)
+def test_a_database_that_does_not_answer_shows_no_size(client: TestClient[Any], ledger: Ledger, tmp_path: Path) -> None:
     ledger.database.close()
+    for file in tmp_path.glob("ledger.db*"):
+        file.write_bytes(b"not a database" * 1000)
     found = samples(client)
     assert found["sla_ledger_ready", ()] == 0
     assert ("sla_ledger_log_leaves", ()) not in found
