@@ -16,7 +16,7 @@ from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.meters import Meters
-from api.parameters import check_query
+from api.parameters import check_request
 from api.problems import handle_error
 from api.rest import agreements, embed_tokens, health, log, metrics, statements, tlog
 from ledger.app.access import Principal
@@ -95,7 +95,7 @@ def create_app(
             "public_log": Provide(log_of_tenant, sync_to_thread=False),
         },
         guards=[check_scopes],
-        before_request=check_query,
+        before_request=check_request,
         exception_handlers={Exception: handle_error},
         openapi_config=_openapi(),
         request_max_body_size=MAX_BODY_BYTES,

@@ -17,7 +17,6 @@ from ledger.errors import NotCanonical
 MAX_SAFE_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
 
-_STRUCTURE = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
 
 _BRACKETS = re.compile(rb'[\[{\]}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 """Brackets, and the strings in which a bracket is none."""
@@ -48,7 +47,6 @@ def parse_json(data: bytes, *, max_bytes: int) -> Any:
     if len(data) > max_bytes:
         raise NotCanonical(f"the document has {len(data)} bytes; at most {max_bytes} are read", size=len(data))
     require_shallow(data)
-    _require_shallow(data)
     try:
         value = json.loads(
             data.decode("utf-8"),
@@ -135,28 +133,6 @@ def _ordered(value: Any, at: str, depth: int) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [_ordered(item, f"{at}[{index}]", depth + 1) for index, item in enumerate(value)]
     raise NotCanonical(f"{at}: {type(value).__name__} has no canonical form; use a string or an integer", at=at)
-
-
-def _require_shallow(data: bytes) -> None:
-    """Refuse deep nesting before the parser meets it.
-
-    Python's parser recurses in C. Its recursion limit would stop it, but libraries for curves raise that limit so far
-    that the stack ends first, and a file of brackets would end the process.
-    """
-    depth, in_text = 0, False
-    for found in _STRUCTURE.finditer(data):
-        token = found[0]
-        if token == b'"':
-            in_text = not in_text
-        elif in_text or token[:1] == b"\\":
-            continue
-        elif token in b"[{":
-            depth += 1
-            # The outermost container is level 0 of ``_ordered``, and a value in the last one is a level of its own.
-            if depth > MAX_DEPTH + 1:
-                raise NotCanonical(f"nested deeper than {MAX_DEPTH} levels")
-        else:
-            depth -= 1
 
 
 def _text(value: str, at: str) -> str:
