@@ -11,7 +11,7 @@ import hashlib
 import logging
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -145,7 +145,7 @@ class Edge:
             inner["auth"], inner["user"] = principal, caller
             await self.app(inner, _no_body if reading else _Capped(receive), answer.collect)
         answer.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
-        return _finished(answer, scope, principal, public=_is_public({**inner}))
+        return _finished(answer, scope, principal, public=_is_public(inner))
 
     def _check(self, scope: HTTPScope, *, preflight: bool) -> None:
         method = scope["method"]
@@ -238,7 +238,7 @@ def _refused(error: Exception, scope: HTTPScope) -> _Answer:
     return _Answer(problem.status, [*headers, (b"content-length", b"%d" % len(body))], body)
 
 
-def _is_public(inner: Mapping[str, Any]) -> bool:
+def _is_public(inner: Any) -> bool:
     """Whether a route was found, and answers everybody alike."""
     handler = inner.get("route_handler")
     return handler is not None and needed_scopes(handler) == ()
