@@ -301,7 +301,7 @@ def _refused(error: Exception, scope: HTTPScope) -> _Answer:
     return _Answer(problem.status, [*headers, (b"content-length", b"%d" % len(body))], body)
 
 
-def _is_public(inner: Mapping[str, Any]) -> bool:
+def _is_public(inner: Any) -> bool:
     """Whether a route was found, and answers everybody alike."""
     handler = _handler_of(inner)
     return handler is not None and needed_scopes(handler) == ()

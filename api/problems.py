@@ -74,13 +74,13 @@ class NotReady(Unavailable):
     code = "not_ready"
 
 
-_OWN_STATUS: Mapping[type[SlaLedgerError], int] = {
-    MethodNotAllowed: 405,
-    HostNotServed: 421,
-    CrossSiteRequest: 403,
-    BodyTooLarge: 413,
-    RateLimited: 429,
-}
+_OWN_STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
+    (MethodNotAllowed, 405),
+    (HostNotServed, 421),
+    (CrossSiteRequest, 403),
+    (BodyTooLarge, 413),
+    (RateLimited, 429),
+)
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 def problem_of(error: Exception, instance: str) -> Problem:
     """The problem document of any error. What is not of the error tree tells nothing about itself."""
     if isinstance(error, SlaLedgerError):
-        return _problem(_status(error), error.code, error.message, instance, error.data)
+        return _problem(status_of(error), error.code, error.message, instance, error.data)
     if isinstance(error, ValidationException):
         parameters = _parameters(error.extra)
         detail = "; ".join(f"{item['parameter']}: {item['message']}" for item in parameters) or error.detail
@@ -165,10 +165,10 @@ def _quotable(text: str) -> str:
     return "".join(sign for sign in text if " " <= sign <= "~" and sign not in '"\\')
 
 
-def _status(error: SlaLedgerError) -> int:
-    if type(error) in _OWN_STATUS:
-        return _OWN_STATUS[type(error)]
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+def status_of(error: SlaLedgerError) -> int:
+    """The HTTP status of an error of the tree."""
+    table = (*_OWN_STATUS, *_STATUS)
+    return next((status for kind, status in table if isinstance(error, kind)), 500)
 
 
 def _problem(status: int, code: str, detail: str, instance: str, data: Mapping[str, Any]) -> Problem:
@@ -179,7 +179,7 @@ def _problem(status: int, code: str, detail: str, instance: str, data: Mapping[s
         detail=detail,
         instance=instance,
         code=code,
-        data={key: _plain(value) for key, value in data.items()},
+        data={key: plain(value) for key, value in data.items()},
     )
 
 
@@ -189,7 +189,7 @@ def _parameters(extra: Any) -> list[dict[str, str]]:
     return [{"parameter": str(item.get("key", "")), "message": str(item.get("message", ""))} for item in items]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """``value`` as JSON that every reader understands alike: no number beyond 2^53, no unknown types."""
     if value is None or isinstance(value, bool | str):
         return value
@@ -198,7 +198,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence | set | frozenset):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return str(value)

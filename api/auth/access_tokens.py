@@ -42,7 +42,7 @@ class AccessTokens:
         registry = JWSRegistry(algorithms=list(ALGORITHMS), strict_check_header=False)
         try:
             token = jwt.decode(text, lambda found: self.keys.find(found.headers().get("kid")), registry=registry)
-        except (JoseError, ValueError, TypeError, UnicodeError) as error:
+        except (JoseError, ValueError, TypeError, RecursionError) as error:
             raise refused("the access token is malformed, or its signature does not hold") from error
         kind = token.header.get("typ")
         if not isinstance(kind, str) or kind.lower() not in TYPES:

@@ -27,7 +27,7 @@ MAX_TTL_S: Final = 900
 KIND: Final = "sla-guest+jwt"
 _ALGORITHM: Final = "Ed25519"
 _REGISTRY: Final = JWSRegistry(algorithms=[_ALGORITHM])
-_MAX_HEADER_BYTES: Final = 1024
+_MAX_HEADER_BYTES: Final = 4096
 
 DEFAULT_SCOPES: Final = ROLE_SCOPES[Role.OPERATIONS_VIEWER]
 
@@ -84,7 +84,7 @@ class GuestTokens:
         """Raises ``Unauthenticated``, also where the API key behind the token was revoked since."""
         try:
             token = jwt.decode(text, self._key, registry=_REGISTRY)
-        except (JoseError, ValueError, TypeError, UnicodeError) as error:
+        except (JoseError, ValueError, TypeError, RecursionError) as error:
             raise refused("the guest token is malformed, or was not made here") from error
         if token.header.get("typ") != KIND:
             raise refused("that is no guest token")

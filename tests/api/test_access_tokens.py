@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from joserfc.errors import SecurityWarning
 
 from api.auth.access_tokens import LEEWAY_S, REQUIRED, AccessTokens
+from api.auth.guests import recognise
 from api.auth.issuer_keys import MAX_AGE_NS, MAX_STALE_NS, MIN_INTERVAL_NS, IssuerKeys, loader
-from ledger.app.access import ROLE_SCOPES, Role, Scope
+from ledger.app.access import ROLE_SCOPES, Role, Scope, check_tenant
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import Unauthenticated, Unavailable
 from tests.support import identity_provider as idp
@@ -124,6 +127,44 @@ def test_lies(tokens: AccessTokens, lie: str) -> None:
         tokens.verify(text)
     assert caught.value.data == {"presented": True}
     assert not [part for part in text.split(".") if len(part) > 5 and part in caught.value.message]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=5,
+)
+names = st.sampled_from([*REQUIRED, "nbf", "tenant", "roles", "scope", "other"])
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(names, json_values, max_size=4))
+def test_whatever_an_issuer_signs_is_a_caller_or_refused(tokens: AccessTokens, changes: dict[str, Any]) -> None:
+    text = idp.token(idp.claims(NOW_NS) | changes, idp.ed_key(), alg="Ed25519")
+    try:
+        caller = tokens.verify(text)
+    except Unauthenticated:
+        return
+    assert caller.principal.scopes <= ROLE_SCOPES[Role.OPERATIONS_VIEWER] | _named(changes)
+    assert check_tenant(caller.principal.tenant) == changes.get("tenant", "alice")
+
+
+def _named(changes: dict[str, Any]) -> frozenset[Scope]:
+    return frozenset(Scope) if {"roles", "scope"} & set(changes) else frozenset()
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.text(st.characters(codec="ascii"), max_size=60)
+    | st.from_regex(r"[\w-]{0,40}\.[\w-]{0,40}\.[\w-]{0,40}", fullmatch=True, alphabet=st.characters(codec="ascii"))
+    | st.builds(lambda head: f"{idp.part(head)}.e30.AA", json_values)
+    | st.builds(lambda depth: f"{idp.encoded(b'[' * depth)}.e30.AA", st.integers(0, 6000))
+)
+def test_whatever_is_presented_is_refused(tokens: AccessTokens, text: str) -> None:
+    assert recognise(text) in ("", "jwt", "guest", "key")
+    if recognise(text) == "jwt":
+        with pytest.raises(Unauthenticated):
+            tokens.verify(text)
 
 
 def test_leeway_is_a_minute(tokens: AccessTokens) -> None:

@@ -64,14 +64,14 @@ def token(said: Any, key: Key | None = None, *, alg: str = "RS256", typ: str | N
     """
     signer = rsa_key() if key is None else key
     head = {"alg": alg, "kid": signer.kid, "typ": typ, **header}
-    text = f"{_part({name: value for name, value in head.items() if value is not None})}.{_part(said)}"
+    text = f"{part({name: value for name, value in head.items() if value is not None})}.{part(said)}"
     signature = JWSRegistry.algorithms[alg].sign(text.encode(), signer)
-    return f"{text}.{_base64(signature)}"
+    return f"{text}.{encoded(signature)}"
 
 
 def unsigned(said: dict[str, Any]) -> str:
     """A token with ``alg`` none."""
-    return f"{_part({'alg': 'none', 'typ': 'at+jwt', 'kid': 'first'})}.{_part(said)}."
+    return f"{part({'alg': 'none', 'typ': 'at+jwt', 'kid': 'first'})}.{part(said)}."
 
 
 def signed_with_the_public_key(said: dict[str, Any]) -> str:
@@ -89,9 +89,11 @@ def tampered(text: str) -> str:
     return ".".join([head, body[:10] + flipped + body[11:], signature])
 
 
-def _part(value: Any) -> str:
-    return _base64(json.dumps(value).encode())
+def part(value: Any) -> str:
+    """A part of a token that holds JSON."""
+    return encoded(json.dumps(value).encode())
 
 
-def _base64(data: bytes) -> str:
+def encoded(data: bytes) -> str:
+    """Base64url without padding."""
     return urlsafe_b64encode(data).rstrip(b"=").decode()
