@@ -269,7 +269,7 @@ class Views(Protocol):
     def violations(
         self,
         *,
-        sla_id: str | None = None,
+        sla_ids: frozenset[str] | None = None,
         state: str | None = None,
         objective: str | None = None,
         after: tuple[int, str] | None = None,
@@ -278,7 +278,8 @@ class Views(Protocol):
         """Up to ``limit`` violations by (start, id), from the place ``after`` on.
 
         {id, sla_id, objective, state (open, closed, withdrawn), start_ns, end_ns, period, service, indicator, target,
-        revision, first_window, windows, good, valid, bad, worst, evidence, ended_by, reason, doc_sha256, seq}.
+        revision, first_window, windows, good, valid, bad, worst, evidence, ended_by, reason, doc_sha256, credit, seq}.
+        ``credit`` is the sum of its credit lines, {currency, minor_units}; None while it has none.
         """
         ...
 
@@ -289,7 +290,7 @@ class Views(Protocol):
     def credit_lines(
         self,
         *,
-        sla_id: str | None = None,
+        sla_ids: frozenset[str] | None = None,
         statement_id: str | None = None,
         status: str | None = None,
         after: tuple[int, str] | None = None,

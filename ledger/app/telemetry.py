@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,21 +12,20 @@ from ledger.domain.interval import Interval
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One sample or event that fits a violation by service and time.
+    """Something that was recorded about a service at the time of a violation.
 
-    ``kind`` is a lowercase word such as ``gpu_sample`` or ``breaker_event``; ``source`` who reported it; ``digest``
-    the SHA-256 of the raw batch it stands in, if it is kept; ``facts`` what it shows, as texts.
+    ``kind`` is a lowercase word such as ``gpu_sample`` or ``breaker_event``; ``event_id`` names the event that
+    recorded it; ``summary`` is for people.
     """
 
     kind: str
-    source: str
+    event_id: str
     at_ns: int
-    digest: str | None
-    facts: Mapping[str, str]
+    summary: str
 
 
 class FindEvidence(Protocol):
-    """Looks for evidence of a service within an interval, by time."""
+    """Looks for what was recorded about a service in an interval, the most telling first."""
 
     def __call__(self, tx: Transaction, service: str, interval: Interval) -> Sequence[Evidence]: ...
 

@@ -22,7 +22,7 @@ from ledger.domain.naming import observations_stream, violation_id, violations_s
 from ledger.domain.violations import Violation, violations
 
 MAX_SIGNALS = 100
-"""Samples and events that one violation event carries; ``signals_found`` says how many there were."""
+"""The most samples and events that one violation event carries."""
 
 _OPEN = ("violation_opened", "violation_updated")
 _FACTS = ("target", "from_ns", "to_ns", "windows", "good", "valid", "bad", "worst")
@@ -100,7 +100,6 @@ class _Recorder:
         inputs = {digest for digest, from_ns, to_ns in self.batches if from_ns < end_ns and start_ns < to_ns}
         return {
             "inputs": sorted(inputs),
-            "signals_found": len(signals),
             "signals": [_signal(each) for each in signals[:MAX_SIGNALS]],
         }
 
@@ -152,9 +151,8 @@ def _batches(tx: Transaction, registered: RegisteredAgreement, judged: JudgedPer
 
 def _signal(evidence: Evidence) -> dict[str, Any]:
     return {
-        "kind": evidence.kind,
-        "source": evidence.source,
+        "kind": str(evidence.kind),
+        "event_id": evidence.event_id,
         "at_ns": str(evidence.at_ns),
-        "digest": evidence.digest,
-        "facts": dict(evidence.facts),
+        "summary": evidence.summary,
     }

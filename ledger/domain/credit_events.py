@@ -49,15 +49,13 @@ _VIOLATION: Mapping[str, Shape] = {
     "evidence": Object(
         {
             "inputs": ListOf(SHA256, 0, 100_000),
-            "signals_found": _COUNT,
             "signals": ListOf(
                 Object(
                     {
                         "kind": Text(_NAME_OF_KIND, "a kind of evidence such as gpu_sample", 80),
-                        "source": NAME,
+                        "event_id": EVENT_ID,
                         "at_ns": INSTANT_NS,
-                        "digest": Nullable(SHA256),
-                        "facts": MapOf(_NAME_OF_KIND, Text(max_length=500, what="what it shows", min_length=0), 50),
+                        "summary": Text(max_length=500, what="what it shows"),
                     }
                 ),
                 0,

@@ -469,7 +469,11 @@ class _ViewRows:
         def place(row: ViewRow) -> tuple[Any, ...]:
             return tuple(row.columns[name] for name in order)
 
-        rows = (row for row in self.rows(view, **equal) if after is None or place(row) > after)
+        def fits(row: ViewRow) -> bool:
+            asked = ((row.columns[name], value) for name, value in equal.items())
+            return all(found in value if isinstance(value, frozenset) else found == value for found, value in asked)
+
+        rows = (row for row in self.rows(view) if fits(row) and (after is None or place(row) > after))
         return sorted((row for row in rows if before is None or place(row)[0] < before), key=place)[:limit]
 
 

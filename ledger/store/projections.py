@@ -189,7 +189,7 @@ def _applied_line(event: StoredEvent) -> Iterable[RowChange]:
 
 
 def _line(event: StoredEvent, line: Mapping[str, Any]) -> RowChange:
-    columns = {name: line[name] for name in ("statement_id", "sla_id", "status")}
+    columns = {name: line[name] for name in ("statement_id", "sla_id", "violation_id", "status")}
     body = {name: value for name, value in line.items() if name not in {"line_id", "start_ns", *columns}}
     key = {"line_id": line["line_id"]}
     return _change(event, "view_credit_line", key, body, {**columns, "start_ns": int(line["start_ns"])})

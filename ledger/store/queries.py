@@ -45,7 +45,7 @@ class ViewReader(Protocol):
         **equal: Any,
     ) -> Sequence[ViewRow]:
         """The first ``limit`` rows by the columns ``order``, which tell all rows apart, that come after the place
-        ``after`` and whose first column is below ``before``."""
+        ``after`` and whose first column is below ``before``. ``equal`` names a value, or a set of them."""
         ...
 
 
@@ -112,26 +112,25 @@ class StoredViews:
     def violations(
         self,
         *,
-        sla_id: str | None = None,
+        sla_ids: frozenset[str] | None = None,
         state: str | None = None,
         objective: str | None = None,
         after: tuple[int, str] | None = None,
         limit: int,
     ) -> Sequence[Mapping[str, Any]]:
-        wanted = {"sla_id": sla_id, "state": state, "objective": objective}
-        rows = self._reader.page(
-            "view_violation", ("start_ns", "violation_id"), after=after, limit=limit, **_given(wanted)
-        )
-        return [_violation(row) for row in rows]
+        equal = _given(sla_id=sla_ids, state=state, objective=objective)
+        order = ("start_ns", "violation_id")
+        return self._violations(self._reader.page("view_violation", order, after=after, limit=limit, **equal))
 
     def violation(self, violation_id: str) -> Mapping[str, Any]:
         found = self._reader.rows("view_violation", violation_id=violation_id)
-        return _violation(_only(found, "violation", violation_id))
+        (row,) = self._violations([_only(found, "violation", violation_id)])
+        return row
 
     def credit_lines(
         self,
         *,
-        sla_id: str | None = None,
+        sla_ids: frozenset[str] | None = None,
         statement_id: str | None = None,
         status: str | None = None,
         after: tuple[int, str] | None = None,
@@ -140,7 +139,7 @@ class StoredViews:
     ) -> Sequence[Mapping[str, Any]]:
         # Drafts are stored as issued: whether a proof is due shows in another view.
         stored = "issued" if status == "draft" else status
-        equal = _given({"sla_id": sla_id, "statement_id": statement_id, "status": stored})
+        equal = _given(sla_id=sla_ids, statement_id=statement_id, status=stored)
         lines: list[dict[str, Any]] = []
         while len(lines) < limit:
             page = self._reader.page(
@@ -155,6 +154,16 @@ class StoredViews:
     def credit_line(self, line_id: str) -> Mapping[str, Any]:
         (line,) = self._lines([_only(self._reader.rows("view_credit_line", line_id=line_id), "credit line", line_id)])
         return line
+
+    def _violations(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
+        """Violations with the sum of their credit lines."""
+        sums: dict[str, dict[str, Any]] = {}
+        names = {row.columns["violation_id"] for row in rows}
+        for line in self._reader.rows_among("view_credit_line", "violation_id", names):
+            name, currency = line.columns["violation_id"], line.body["currency"]
+            credit = sums.setdefault(name, {"currency": currency, "minor_units": 0})
+            credit["minor_units"] += int(line.body["minor_units"])
+        return [_violation(row, sums.get(row.columns["violation_id"])) for row in rows]
 
     def _lines(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
         """Lines with what was proved and anchored of their statements."""
@@ -215,7 +224,7 @@ def _credit(row: ViewRow, attestation: ViewRow | None) -> dict[str, Any]:
     }
 
 
-def _violation(row: ViewRow) -> dict[str, Any]:
+def _violation(row: ViewRow, credit: Mapping[str, Any] | None) -> dict[str, Any]:
     columns = row.columns
     return {
         "ended_by": None,
@@ -227,6 +236,7 @@ def _violation(row: ViewRow) -> dict[str, Any]:
         "state": columns["state"],
         "start_ns": columns["start_ns"],
         "end_ns": int(row.body["to_ns"]),
+        "credit": credit,
         "seq": row.seq,
     }
 
@@ -239,6 +249,7 @@ def _credit_line(row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | No
         "id": columns["line_id"],
         "statement_id": columns["statement_id"],
         "sla_id": columns["sla_id"],
+        "violation_id": columns["violation_id"],
         "start_ns": columns["start_ns"],
         "minor_units": int(body["minor_units"]),
         "status": "draft" if drafted else columns["status"],
@@ -261,7 +272,7 @@ def _by_start(row: Mapping[str, Any]) -> tuple[int, int, str]:
     return row["start_ns"], row["statement_version"], row["id"]
 
 
-def _given(wanted: Mapping[str, str | None]) -> dict[str, str]:
+def _given(**wanted: str | frozenset[str] | None) -> dict[str, str | frozenset[str]]:
     return {name: value for name, value in wanted.items() if value is not None}
 
 

@@ -294,7 +294,13 @@ view_violation = _view(
 view_credit_line = _view(
     "view_credit_line",
     [_text_key("line_id", 140)],
-    [_statement_id(), _sla_id(), Column("status", String(10), nullable=False), _start_ns()],
+    [
+        _statement_id(),
+        _sla_id(),
+        Column("violation_id", String(120), nullable=True),
+        Column("status", String(10), nullable=False),
+        _start_ns(),
+    ],
 )
 
 Index(None, view_statement.c.tenant, view_statement.c.sla_id)
@@ -303,6 +309,7 @@ for _table, _key in ((view_violation, "violation_id"), (view_credit_line, "line_
     Index(None, _table.c.tenant, _table.c.start_ns, _table.c[_key])
     Index(None, _table.c.tenant, _table.c.sla_id, _table.c.start_ns, _table.c[_key])
 Index(None, view_credit_line.c.tenant, view_credit_line.c.statement_id)
+Index(None, view_credit_line.c.tenant, view_credit_line.c.violation_id)
 
 VIEW_TABLES = {
     table.name: table

@@ -82,7 +82,11 @@ class SqlViewReader:
         columns = VIEW_TABLES[view].c
         place = [columns[name] for name in order]
         query = select(VIEW_TABLES[view]).where(
-            columns.tenant == self._tenant, *(columns[name] == value for name, value in equal.items())
+            columns.tenant == self._tenant,
+            *(
+                columns[name].in_(sorted(value)) if isinstance(value, frozenset) else columns[name] == value
+                for name, value in equal.items()
+            ),
         )
         if after is not None:
             query = query.where(tuple_(*place) > tuple_(*map(literal, after)))

@@ -41,6 +41,7 @@ def upgrade() -> None:
         _text_key("line_id", 140),
         sa.Column("statement_id", sa.String(length=120), nullable=False),
         sa.Column("sla_id", sa.String(length=66), nullable=False),
+        sa.Column("violation_id", sa.String(length=120), nullable=True),
         sa.Column("status", sa.String(length=10), nullable=False),
         sa.Column("start_ns", BIGINT, nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
@@ -51,6 +52,7 @@ def upgrade() -> None:
         _index(table, "start_ns", key)
         _index(table, "sla_id", "start_ns", key)
     _index("view_credit_line", "statement_id")
+    _index("view_credit_line", "violation_id")
     if op.get_bind().dialect.name == "postgresql":
         for table in ("view_violation", "view_credit_line"):
             _rights(table)
