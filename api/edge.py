@@ -11,13 +11,13 @@ import hashlib
 import logging
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
 from litestar import Litestar
-from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Receive, Send
+from litestar.types import HTTPScope, Message, Receive, Send
 
 from api import cors
 from api.auth.callers import LOCAL_OPERATOR, TENANT_HEADER, Authentication, Caller, GuestRefused
@@ -64,18 +64,27 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Answer:
-    """A whole response, collected before it is sent: none of ours is larger than one bundle."""
+    """A whole response, collected before it is sent: none of ours is larger than one bundle.
+
+    But one that comes in parts and is not to be stored goes on to ``forward`` as it comes; ``begun`` says so.
+    """
 
     status: int = 500
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     body: bytearray = field(default_factory=bytearray)
+    forward: Callable[[_Answer, bytes, bool], Awaitable[None]] | None = None
+    begun: bool = False
 
     async def collect(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = [(name.lower(), value) for name, value in message["headers"]]
         elif message["type"] == "http.response.body":
-            self.body += message["body"]
+            in_parts = message.get("more_body", False) and self.header(b"cache-control") == NO_STORE.encode()
+            if self.forward is not None and (self.begun or in_parts):
+                await self.forward(self, message["body"], message.get("more_body", False))
+            else:
+                self.body += message["body"]
 
     def header(self, name: bytes) -> bytes | None:
         return next((value for key, value in self.headers if key == name), None)
@@ -118,14 +127,28 @@ class Edge:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Any ASGI scope: Litestar's types would need a cast for each of the three kinds."""
         if scope["type"] == "http":
-            answer = await self._answer(scope, receive)
-            await _send(answer, send, with_body=scope["method"] != "HEAD")
+            answer = await self._answer(scope, receive, send)
+            if not answer.begun:
+                await _send(answer, send, with_body=scope["method"] != "HEAD")
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "there are no websockets here"})
         else:
             await self.app(scope, receive, send)
 
-    async def _answer(self, scope: HTTPScope, receive: Receive) -> _Answer:
+    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> _Answer:
+        async def forward(part_of: _Answer, body: bytes, more: bool) -> None:
+            if not part_of.begun:
+                finish(part_of)
+                await send({"type": "http.response.start", "status": part_of.status, "headers": part_of.headers})
+                part_of.begun = True
+            shown = b"" if scope["method"] == "HEAD" else body
+            # The last part at once: who makes the answer waits until the client has it.
+            await send({"type": "http.response.body", "body": shown, "more_body": more})
+
+        def finish(found: _Answer) -> _Answer:
+            found.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
+            return _finished(found, scope, principal, public=_is_public(inner))
+
         allowed = _preflight(scope)
         reading, guest_origin = scope["method"] in READING, None
         inner: HTTPScope = {**scope, "method": "GET" if reading else scope["method"]}
@@ -141,11 +164,10 @@ class Edge:
             if isinstance(error, GuestRefused):
                 guest_origin = error.guest_origin
         else:
-            answer, principal = _Answer(), caller.principal
+            answer, principal = _Answer(forward=forward), caller.principal
             inner["auth"], inner["user"] = principal, caller
-            await self.app(inner, _no_body if reading else _Capped(receive), answer.collect)
-        answer.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
-        return _finished(answer, scope, principal, public=_is_public(inner))
+            await self.app(inner, _NoBody(receive) if reading else _Capped(receive), answer.collect)
+        return answer if answer.begun else finish(answer)
 
     def _check(self, scope: HTTPScope, *, preflight: bool) -> None:
         method = scope["method"]
@@ -224,8 +246,20 @@ def _too_large() -> BodyTooLarge:
     return BodyTooLarge(f"no body may have more than {MAX_BODY_BYTES} bytes", limit=MAX_BODY_BYTES)
 
 
-async def _no_body() -> HTTPReceiveMessage:
-    return {"type": "http.request", "body": b"", "more_body": False}
+class _NoBody:
+    """The messages of a request whose body is not read: that it has none, and then when the client goes away."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._told = False
+
+    async def __call__(self) -> Any:
+        if not self._told:
+            self._told = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        while (message := await self._receive())["type"] != "http.disconnect":
+            pass
+        return message
 
 
 def _refused(error: Exception, scope: HTTPScope) -> _Answer:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ledger.app.access import DEFAULT_TENANT
 from ledger.app.attestations import proved
 from ledger.app.ports import Database, Transaction
 from ledger.domain.credit_lines import LineStatus
@@ -33,15 +34,21 @@ class Asked:
 
 
 class CreditDesk:
-    """The changes, each in a transaction of its own.
+    """The changes of one tenant's lines, each in a transaction of its own.
 
     Every one raises ``NotFound``, ``CreditLineRefused``, ``IdempotencyConflict`` for a key that was used for
     something else, and ``VersionConflict`` where another change of the statement's lines came between.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, tenant: str = DEFAULT_TENANT) -> None:
+        """``database`` is that of ``tenant``."""
         self._database = database
         self._clock = clock
+        self.tenant = tenant
+
+    def of_tenant(self, tenant: str) -> CreditDesk:
+        """The same for another tenant's lines."""
+        return self if tenant == self.tenant else CreditDesk(self._database.of_tenant(tenant), self._clock, tenant)
 
     def reverse(self, line_id: str, *, reason: str, request: str, by: str | None = None) -> Line:
         """Take a line back; the reversal entry."""

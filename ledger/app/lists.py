@@ -7,9 +7,10 @@ A page is read by its key (start, id), so it costs the same wherever it stands. 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
-from ledger.app.access import DEFAULT_TENANT, METRIC_SCOPES, Principal, redact
+from ledger.app.access import METRIC_SCOPES, Principal, redact
+from ledger.app.exports import ControlTotals, credit_rows, write_credit_export
 from ledger.app.ports import Database, Transaction
 from ledger.app.queries import Page, Row
 from ledger.errors import CursorInvalid, NotFound
@@ -24,14 +25,9 @@ class Lists:
     the principal may not see, and ``CursorInvalid``.
     """
 
-    def __init__(self, database: Database, tenant: str = DEFAULT_TENANT) -> None:
-        """``database`` is that of ``tenant``."""
+    def __init__(self, database: Database) -> None:
+        """``database`` is that of the tenant."""
         self._database = database
-        self.tenant = tenant
-
-    def of_tenant(self, tenant: str) -> Lists:
-        """The same lists of another tenant."""
-        return self if tenant == self.tenant else Lists(self._database.of_tenant(tenant), tenant)
 
     def windows(self, principal: Principal, sla_id: str, period: str, *, after: str | None, limit: int) -> Page:
         """{index, start_ns, end_ns, state, excluded_requests, objectives, seq} by index.
@@ -95,6 +91,15 @@ class Lists:
                 limit=limit + 1,
             )
         return _page(rows, limit, "id")
+
+    def export_credits(
+        self, principal: Principal, out: IO[bytes], *, from_ns: int | None, to_ns: int | None
+    ) -> ControlTotals:
+        """Write the credit lines of periods that start in [from, to) as ``ledger.app.exports`` says, from one state
+        of the database."""
+        with self._database.read() as tx:
+            rows = credit_rows(tx, sla_ids=principal.sla_ids, from_ns=from_ns, to_ns=to_ns)
+            return write_credit_export(rows, out)
 
 
 def visible_violation(row: Row, principal: Principal) -> Row:

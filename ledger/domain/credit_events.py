@@ -20,7 +20,7 @@ from ledger.domain.event_values import (
     STATEMENT_ID,
     VIOLATION_ID,
 )
-from ledger.domain.schema import Flag, Integer, ListOf, MapOf, Nullable, Object, OneOf, Shape, Text
+from ledger.domain.schema import Flag, Integer, ListOf, Nullable, Object, OneOf, Shape, Text
 
 _COUNT = Integer()
 _WINDOWS = Integer(0, 1_000_000)
