@@ -44,7 +44,7 @@ COLUMNS: Final = (
     "records",
     "sha256",
 )
-MEDIA_TYPE: Final = "text/csv; charset=utf-8; header=present"
+MEDIA_TYPE: Final = "text/csv; header=present"
 MAX_RECORD_BYTES: Final = 65_536
 
 _PAGE = 500
