@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,3 +184,10 @@ def test_a_range_takes_the_periods_that_start_in_it(desk: Desk) -> None:
         ):
             assert len(list(credit_rows(tx, from_ns=from_ns, to_ns=to_ns))) == count
         assert list(credit_rows(tx, sla_ids=frozenset({"0x" + "00" * 32}))) == []
+
+
+def test_the_file_in_the_documentation_holds() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "credits.md").read_text()
+    (block,) = re.findall(r"```csv\n(.*?)```", text, re.DOTALL)
+    totals = verify_credit_export(io.BytesIO(block.replace("\n", "\r\n").encode()))
+    assert (totals.lines, totals.minor_units) == (3, {"USD": 266_667})
