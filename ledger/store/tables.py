@@ -308,7 +308,13 @@ Index(None, view_credit.c.tenant, view_credit.c.sla_id)
 for _table, _key in ((view_violation, "violation_id"), (view_credit_line, "line_id")):
     Index(None, _table.c.tenant, _table.c.start_ns, _table.c[_key])
     Index(None, _table.c.tenant, _table.c.sla_id, _table.c.start_ns, _table.c[_key])
-Index(None, view_credit_line.c.tenant, view_credit_line.c.statement_id)
+Index(
+    None,
+    view_credit_line.c.tenant,
+    view_credit_line.c.statement_id,
+    view_credit_line.c.start_ns,
+    view_credit_line.c.line_id,
+)
 Index(None, view_credit_line.c.tenant, view_credit_line.c.violation_id)
 
 VIEW_TABLES = {

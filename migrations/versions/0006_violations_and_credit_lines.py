@@ -51,7 +51,7 @@ def upgrade() -> None:
     for table, key in (("view_violation", "violation_id"), ("view_credit_line", "line_id")):
         _index(table, "start_ns", key)
         _index(table, "sla_id", "start_ns", key)
-    _index("view_credit_line", "statement_id")
+    _index("view_credit_line", "statement_id", "start_ns", "line_id")
     _index("view_credit_line", "violation_id")
     if op.get_bind().dialect.name == "postgresql":
         for table in ("view_violation", "view_credit_line"):
