@@ -18,8 +18,10 @@ from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.meters import Meters
 from api.parameters import check_request
 from api.problems import handle_error
-from api.rest import agreements, embed_tokens, health, log, metrics, statements, tlog
+from api.rest import agreements, credit_lines, embed_tokens, health, log, metrics, statements, tlog, violations
 from ledger.app.access import Principal
+from ledger.app.credit_changes import CreditDesk
+from ledger.app.lists import Lists
 from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
 from ledger.app.visible import VisibleQueries
@@ -49,6 +51,13 @@ HANDLERS = (
     tlog.tlog_checkpoint,
     tlog.tlog_tile,
     tlog.get_tlog_proof,
+    violations.list_windows,
+    violations.list_violations,
+    violations.get_violation,
+    credit_lines.list_credit_lines,
+    credit_lines.reverse_credit_line,
+    credit_lines.apply_credit_line,
+    credit_lines.export_credits,
     health.live,
     health.ready,
     metrics.get_metrics,
@@ -60,6 +69,7 @@ def create_app(
     *,
     health: Health,
     public_log: PublicLog,
+    credit_desk: CreditDesk,
     hosts: Iterable[str] = LOOPBACK_HOSTS,
     authentication: Authentication = LOCAL_ONLY,
     rate_limit: RateLimit = UNLIMITED,
@@ -81,6 +91,12 @@ def create_app(
     def seen_by(principal: NamedDependency[Principal], queries: NamedDependency[Queries]) -> VisibleQueries:
         return VisibleQueries(queries, principal)
 
+    def lists_of_tenant(queries: NamedDependency[Queries]) -> Lists:
+        return Lists(queries.database)
+
+    def desk_of_tenant(principal: NamedDependency[Principal]) -> CreditDesk:
+        return credit_desk.of_tenant(principal.tenant)
+
     meters = Meters(health)
     litestar = Litestar(
         route_handlers=[*HANDLERS, *([] if guests is None else [embed_tokens.make_guest_token])],
@@ -90,6 +106,8 @@ def create_app(
             "queries": Provide(of_tenant, sync_to_thread=False),
             "seen": Provide(seen_by, sync_to_thread=False),
             "guests": Provide(lambda: guests, sync_to_thread=False),
+            "lists": Provide(lists_of_tenant, sync_to_thread=False),
+            "credit_desk": Provide(desk_of_tenant, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
             "meters": Provide(lambda: meters, sync_to_thread=False),
             "public_log": Provide(log_of_tenant, sync_to_thread=False),

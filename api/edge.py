@@ -12,14 +12,14 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from litestar import Litestar
 from litestar.handlers import BaseRouteHandler
-from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Receive, Send
+from litestar.types import HTTPScope, Message, Receive, Send
 
 from api import cors
 from api.answers import KeptAnswer, KeptAnswers, is_of_the_log
@@ -61,6 +61,8 @@ SECURITY_HEADERS: Final = (
 )
 """A route that needs others (a page) sets them itself."""
 
+Forward: TypeAlias = Callable[["_Answer", bytes, bool], Awaitable[None]]
+"""Sends a part of an answer on: (answer, bytes, whether more come)."""
 Count: TypeAlias = Callable[[str, str, int, float], None]
 """Told of each answer: (method, route, status, seconds)."""
 
@@ -70,7 +72,10 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Answer:
-    """A whole response, collected before it is sent: none of ours is larger than one bundle."""
+    """A whole response, collected before it is sent: none of ours is larger than one bundle.
+
+    But one that comes in parts and is not to be stored goes on to ``forward`` as it comes; ``begun`` says so.
+    """
 
     status: int = 500
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -78,13 +83,19 @@ class _Answer:
     etag: bytes | None = None
     route: str = ""
     """The template of the address; empty where there is no such route."""
+    forward: Forward | None = None
+    begun: bool = False
 
     async def collect(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = [(name.lower(), value) for name, value in message["headers"]]
         elif message["type"] == "http.response.body":
-            self.body += message["body"]
+            in_parts = message.get("more_body", False) and self.header(b"cache-control") == NO_STORE.encode()
+            if self.forward is not None and (self.begun or in_parts):
+                await self.forward(self, message["body"], message.get("more_body", False))
+            else:
+                self.body += message["body"]
 
     def header(self, name: bytes) -> bytes | None:
         return next((value for key, value in self.headers if key == name), None)
@@ -135,8 +146,9 @@ class Edge:
         """Any ASGI scope: Litestar's types would need a cast for each of the three kinds."""
         if scope["type"] == "http":
             started = time.perf_counter()
-            answer = await self._answer(scope, receive)
-            await _send(answer, send, with_body=scope["method"] != "HEAD")
+            answer = await self._answer(scope, receive, send)
+            if not answer.begun:
+                await _send(answer, send, with_body=scope["method"] != "HEAD")
             self._tell(scope, answer, time.perf_counter() - started)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "there are no websockets here"})
@@ -158,7 +170,20 @@ class Edge:
             },
         )
 
-    async def _answer(self, scope: HTTPScope, receive: Receive) -> _Answer:
+    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> _Answer:
+        async def forward(part_of: _Answer, body: bytes, more: bool) -> None:
+            if not part_of.begun:
+                finish(part_of)
+                await send({"type": "http.response.start", "status": part_of.status, "headers": part_of.headers})
+                part_of.begun = True
+            shown = b"" if scope["method"] == "HEAD" else body
+            # The last part at once: who makes the answer waits until the client has it.
+            await send({"type": "http.response.body", "body": shown, "more_body": more})
+
+        def finish(found: _Answer) -> _Answer:
+            found.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
+            return _finished(found, scope, principal, public=_is_public(inner))
+
         allowed = _preflight(scope)
         reading, guest_origin = scope["method"] in READING, None
         inner: HTTPScope = {**scope, "method": "GET" if reading else scope["method"]}
@@ -174,17 +199,16 @@ class Edge:
             if isinstance(error, GuestRefused):
                 guest_origin = error.guest_origin
         else:
-            answer, principal = _Answer(), caller.principal
+            answer, principal = _Answer(forward=forward), caller.principal
             inner["auth"], inner["user"] = principal, caller
             if reading:
-                answer = await self._read(inner, principal)
+                answer = await self._read(inner, principal, receive, forward)
             else:
                 await self.app(inner, _Capped(receive), answer.collect)
                 answer.route = inner.get("path_template", "")
-        answer.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
-        return _finished(answer, scope, principal, public=_is_public(inner))
+        return answer if answer.begun else finish(answer)
 
-    async def _read(self, inner: HTTPScope, principal: Principal) -> _Answer:
+    async def _read(self, inner: HTTPScope, principal: Principal, receive: Receive, forward: Forward) -> _Answer:
         """The answer of a route, or the one it gave when the log was as it is now."""
         place = KeptAnswers.place(inner["path"], inner["query_string"], principal)
         log_size = await self._present_size(inner["path"])
@@ -192,8 +216,8 @@ class Edge:
         if kept is not None:
             headers = [(b"content-type", kept.content_type), (b"content-length", b"%d" % len(kept.body))]
             return _Answer(200, headers, kept.body, kept.etag, kept.route)
-        answer = _Answer()
-        await self.app(inner, _no_body, answer.collect)
+        answer = _Answer(forward=forward)
+        await self.app(inner, _NoBody(receive), answer.collect)
         answer.route = inner.get("path_template", "")
         if log_size is not None and answer.status == 200 and is_of_the_log(_handler_of(inner)):
             answer.etag = _etag(answer.body, principal, public=_is_public(inner))
@@ -287,8 +311,20 @@ def _too_large() -> BodyTooLarge:
     return BodyTooLarge(f"no body may have more than {MAX_BODY_BYTES} bytes", limit=MAX_BODY_BYTES)
 
 
-async def _no_body() -> HTTPReceiveMessage:
-    return {"type": "http.request", "body": b"", "more_body": False}
+class _NoBody:
+    """The messages of a request whose body is not read: that it has none, and then when the client goes away."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._told = False
+
+    async def __call__(self) -> Any:
+        if not self._told:
+            self._told = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        while (message := await self._receive())["type"] != "http.disconnect":
+            pass
+        return message
 
 
 def _refused(error: Exception, scope: HTTPScope) -> _Answer:

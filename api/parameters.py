@@ -8,10 +8,11 @@ from typing import Annotated, Any, TypeAlias
 
 from litestar import Request
 from litestar.exceptions import NotFoundException
-from litestar.params import PathParameter, QueryParameter
+from litestar.params import HeaderParameter, PathParameter, QueryParameter
 
 from ledger.domain.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical, require_shallow
-from ledger.errors import CursorInvalid, NotCanonical, QueryInvalid
+from ledger.domain.instant import parse_instant_ns
+from ledger.errors import CursorInvalid, InstantInvalid, NotCanonical, QueryInvalid
 
 MAX_PAGE = 100
 _MAX_CURSOR = 300
@@ -39,6 +40,44 @@ Since: TypeAlias = Annotated[
 TreeSize: TypeAlias = Annotated[
     int, PathParameter(ge=0, le=MAX_SAFE_INTEGER, description="Number of leaves of the log's tree")
 ]
+ViolationId: TypeAlias = Annotated[
+    str,
+    PathParameter(description="Such as `1f0c3a9b7e21.2023-12-19.availability.w3`: agreement, day, objective, window"),
+]
+LineId: TypeAlias = Annotated[str, PathParameter(description="Such as `1f0c3a9b7e21.2023-12-19.v1.l0001`")]
+PeriodName: TypeAlias = Annotated[
+    str,
+    QueryParameter(
+        pattern=r"^\d{4}-\d\d-\d\d/P\d{1,3}[DWM]$", description="First local date and length, such as 2023-12-19/P1D"
+    ),
+]
+AgreementId: TypeAlias = Annotated[
+    str, QueryParameter(pattern="^0x[0-9a-f]{64}$", description="`0x` and 64 lowercase hex digits")
+]
+StatementFilter: TypeAlias = Annotated[
+    str | None, QueryParameter(pattern="^[A-Za-z0-9._-]{1,120}$", description="Only of this statement")
+]
+ObjectiveFilter: TypeAlias = Annotated[
+    str | None, QueryParameter(pattern="^[a-z][a-z0-9_-]{0,39}$", description="Only of the objective of this id")
+]
+FromInstant: TypeAlias = Annotated[
+    str | None,
+    QueryParameter(
+        name="from", max_length=40, description="Periods that start then or later: RFC 3339, or a date (00:00 UTC)"
+    ),
+]
+ToInstant: TypeAlias = Annotated[
+    str | None,
+    QueryParameter(name="to", max_length=40, description="Periods that start before: RFC 3339, or a date (00:00 UTC)"),
+]
+IdempotencyKey: TypeAlias = Annotated[
+    str,
+    HeaderParameter(
+        name="Idempotency-Key",
+        pattern="^[!-~]{1,100}$",
+        description="Names the request: sent again under the same key it is done once and answered alike",
+    ),
+]
 OptionalTreeSize: TypeAlias = Annotated[
     int | None,
     QueryParameter(
@@ -47,6 +86,16 @@ OptionalTreeSize: TypeAlias = Annotated[
         description="Number of leaves the path leads to; the newest signed checkpoint's where absent",
     ),
 ]
+
+
+def instant_parameter(name: str, text: str | None) -> int | None:
+    """The nanoseconds of a date or an RFC 3339 instant; raises ``QueryInvalid`` naming the parameter."""
+    if text is None:
+        return None
+    try:
+        return parse_instant_ns(f"{text}T00:00:00Z" if len(text) == len("2023-12-19") else text)
+    except InstantInvalid as error:
+        raise QueryInvalid(f"{name}: {error.message}", parameter=name) from error
 
 
 def encode_cursor(listing: str, last_id: str | None) -> str | None:
@@ -93,14 +142,23 @@ def check_query(request: Request[Any, Any, Any]) -> None:
     """
     if request.scope["path_template"] == "/schema/{path}":
         raise NotFoundException
-    arguments = set(request.route_handler.parsed_fn_signature.parameters)
-    known = arguments - set(request.path_params) - set(request.route_handler.resolve_dependencies()) - _RESERVED
+    known = _query_names(request) - set(request.route_handler.resolve_dependencies()) - _RESERVED
     for name in request.query_params:
         if name not in known:
             options = ", ".join(sorted(known)) or "none"
             raise QueryInvalid(f"unknown query parameter {name[:40]!r}; known here: {options}", parameter=name[:40])
         if len(request.query_params.getall(name)) > 1:
             raise QueryInvalid(f"the query parameter {name!r} is given more than once", parameter=name)
+
+
+def _query_names(request: Request[Any, Any, Any]) -> set[str]:
+    """What a handler's arguments are called in a query. A header is none, and a Python keyword needs an alias."""
+    names: set[str] = set()
+    for name, field in request.route_handler.parsed_fn_signature.parameters.items():
+        how = field.kwarg_definition
+        if name not in request.path_params and not isinstance(how, HeaderParameter):
+            names.add(how.name if isinstance(how, QueryParameter) and how.name else name)
+    return names
 
 
 def _bad_cursor(reason: str) -> CursorInvalid:

@@ -18,6 +18,7 @@ from api.auth.rate import RateLimit
 from api.auth.setup import make_authentication
 from api.witness import WitnessApp
 from ledger.app.access import DEFAULT_TENANT
+from ledger.app.credit_changes import CreditDesk
 from ledger.app.ports import Database, Randomness
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
@@ -87,6 +88,7 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
             queries,
             health=health,
             public_log=services.public_log,
+            credit_desk=CreditDesk(own, services.clock),
             hosts=settings.auth.hosts,
             authentication=make_authentication(settings.auth, services.database, guests, now_ns),
             rate_limit=RateLimit(settings.auth.rate_per_minute, now_ns),

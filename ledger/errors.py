@@ -193,6 +193,12 @@ class IdempotencyConflict(Refused):
     code = "idempotency_conflict"
 
 
+class CreditLineRefused(Refused):
+    """A credit line's state does not allow the change: taken back or booked before, or its proof is still due."""
+
+    code = "credit_line_refused"
+
+
 class ReadOnlyTransaction(Refused):
     """A transaction that was opened for reading tried to write."""
 

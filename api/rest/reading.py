@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from litestar import MediaType, get
+from litestar import MediaType, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
@@ -31,6 +31,7 @@ _MEANINGS = {
     401: "Credentials are missing, or do not hold",
     403: "The credentials do not cover this; `data.scope` names the scope",
     404: "There is no such thing",
+    409: "The present state does not allow it",
     503: "The database cannot be read now",
 }
 
@@ -52,13 +53,7 @@ def reads(
     ``shape`` documents an answer whose bytes the handler gives as they are.
     """
     # Bad credentials are refused on public routes, too.
-    problems = sorted({*problems, 401, *([403] if scopes else [])})
-    responses = {
-        status: ResponseSpec(
-            Problem, generate_examples=False, description=_MEANINGS[status], media_type=PROBLEM_MEDIA_TYPE
-        )
-        for status in problems
-    }
+    responses = _responses({*problems, 401, *([403] if scopes else [])})
     if shape is not None:
         responses[200] = ResponseSpec(
             shape, generate_examples=False, description="The exact bytes", media_type=media_type
@@ -73,6 +68,31 @@ def reads(
         opt={SCOPES: scopes, OF_THE_LOG: of_the_log},
         security=security(scopes),
     )
+
+
+def writes(
+    path: str, *, summary: str, tag: str, scopes: tuple[Scope, ...], problems: Sequence[int] = (400, 404, 409, 503)
+) -> HTTPRouteHandler:
+    """Decorator of a change that needs all of ``scopes`` and answers with what it made or found."""
+    return post(
+        path,
+        sync_to_thread=True,
+        summary=summary,
+        tags=[tag],
+        status_code=200,
+        responses=_responses({*problems, 401, 403}),
+        opt={SCOPES: scopes},
+        security=security(scopes),
+    )
+
+
+def _responses(problems: Iterable[int]) -> dict[int, ResponseSpec]:
+    return {
+        status: ResponseSpec(
+            Problem, generate_examples=False, description=_MEANINGS[status], media_type=PROBLEM_MEDIA_TYPE
+        )
+        for status in sorted(problems)
+    }
 
 
 def security(scopes: tuple[Scope, ...]) -> list[dict[str, list[str]]]:

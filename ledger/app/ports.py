@@ -262,6 +262,54 @@ class Views(Protocol):
 
     def credits(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...
 
+    def windows_page(self, sla_id: str, period: str, *, after: int | None, limit: int) -> Sequence[Mapping[str, Any]]:
+        """``windows`` in pages: up to ``limit`` from the index after ``after`` on."""
+        ...
+
+    def violations(
+        self,
+        *,
+        sla_ids: frozenset[str] | None = None,
+        state: str | None = None,
+        objective: str | None = None,
+        after: tuple[int, str] | None = None,
+        limit: int,
+    ) -> Sequence[Mapping[str, Any]]:
+        """Up to ``limit`` violations by (start, id), from the place ``after`` on.
+
+        {id, sla_id, objective, state (open, closed, withdrawn), start_ns, end_ns, period, service, indicator, target,
+        revision, first_window, windows, good, valid, bad, worst, evidence, ended_by, reason, doc_sha256, credit, seq}.
+        ``credit`` is the sum of its credit lines, {currency, minor_units}; None while it has none.
+        """
+        ...
+
+    def violation(self, violation_id: str) -> Mapping[str, Any]:
+        """Raises ``NotFound``."""
+        ...
+
+    def credit_lines(
+        self,
+        *,
+        sla_ids: frozenset[str] | None = None,
+        statement_id: str | None = None,
+        status: str | None = None,
+        after: tuple[int, str] | None = None,
+        before_ns: int | None = None,
+        limit: int,
+    ) -> Sequence[Mapping[str, Any]]:
+        """Up to ``limit`` credit lines by (start of the period, id), from the place ``after`` on, of periods that
+        start before ``before_ns``.
+
+        {id, statement_id, sla_id, start_ns, status, customer, period, objective, violation_id, currency, minor_units,
+        reverses, reversed_by, reason, billing, proof_due, proof_ref, anchor_tx, line_seq, seq}. ``line_seq`` is the
+        place of the event that set the line, ``seq`` of the last one that the row reflects.
+        """
+        ...
+
+    def credit_line(self, line_id: str) -> Mapping[str, Any]:
+        """Raises ``NotFound``."""
+        ...
+
 
 class Identities(Protocol):
     """Which request ids a source has already reported, each with the digest of its first body."""

@@ -107,6 +107,11 @@ class Queries:
         self._chain_status = chain_status
         self.tenant = tenant
 
+    @property
+    def database(self) -> Database:
+        """What the questions are put to, as the tenant sees it."""
+        return self._database
+
     def of_tenant(self, tenant: str) -> Queries:
         """The same questions about another tenant."""
         if tenant == self.tenant:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from ledger.app.agreements import RegisteredAgreement
+from ledger.app.credit_lines import issue_credit_lines
 from ledger.app.evidence import Attestor, Collector, Salts, Seal
 from ledger.app.outbox import Stage
 from ledger.app.ports import Randomness, Receipt, Secrets, Transaction
@@ -44,7 +45,7 @@ def issue_statement(
     randomness: Randomness,
     now_ns: int,
 ) -> IssuedStatement:
-    """Seal, settle and issue; a settled, attestable statement is queued for its proof.
+    """Seal, settle and issue with credit lines; a settled, attestable statement is queued for its proof.
 
     Issuing again for unchanged windows gives the same statement. A closed period whose windows changed needs a
     restatement, which this release does not make: it raises ``IdempotencyConflict``.
@@ -97,6 +98,7 @@ def issue_statement(
         expected_version=version - 1,
         idempotency_key=f"statement/{name}",
     )
+    issue_credit_lines(tx, registered, settlement, judged.windows, statement_id=name, statement_event=receipt.event_id)
     issued = IssuedStatement(name, version, settlement, receipt)
     if issued.proof_due:
         tx.outbox.add(receipt.event_id, Stage.PROVE)

@@ -40,6 +40,7 @@ COMMANDS = {
     "rebuild": Subcommand("ledger.cli.maintenance:rebuild", "Make the views anew from the events.", "server"),
     "erase": Subcommand("ledger.cli.maintenance:erase", "Erase the payload of one event.", "server"),
     "export": Subcommand("ledger.cli.transfer:export_command", "Write the whole log to a file.", "server"),
+    "export-credits": Subcommand("ledger.cli.credits:export_credits", "Write the credit lines as CSV.", "server"),
     "import": Subcommand("ledger.cli.transfer:import_command", "Make a data directory from an export.", "server"),
     "agreements": Subcommand("ledger.cli.agreements:agreements", "Check agreement documents."),
     "generate": Subcommand("ledger.cli.generate:generate", "Write the generated files of a clone, or compare them."),

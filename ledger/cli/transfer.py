@@ -68,7 +68,7 @@ def export_command(
             raise BadInput("a checkpoint proves nothing without the key it is held to: add --vkey")
         trust = trust_keys(vkeys) if vkeys else None
         known = [read_checkpoint(path, require_trust(trust)) for path in checkpoints]
-        with _reading(file) as source:
+        with reading(file) as source:
             summary = verify_export(source, known=known, trust=trust, progress=progress)
     elif data_dir is None:
         raise BadInput("name the data directory to export with --data, or check a file with --verify")
@@ -78,7 +78,7 @@ def export_command(
             data.database.inspect() as inspection,
         ):
             origin = require_trust(data.trust).origin
-            with _writing(file) as out:
+            with writing(file) as out:
                 summary = export_log(inspection, origin, out, batches=batches, progress=progress)
         note("the export has no private keys and no secrets behind openings and proofs; keep a backup of those, too")
     progress.clear()
@@ -113,7 +113,7 @@ def import_command(
     key was rotated, name every key of the log with --vkey.
     """
     progress = ProgressLine()
-    with _reading(file) as source, new_data_directory(data_dir, vkeys, database_url=database_url) as data:
+    with reading(file) as source, new_data_directory(data_dir, vkeys, database_url=database_url) as data:
         known: list[KnownCheckpoint] = data.outside(checkpoints)
         with data.database.restore() as restoration:
             summary = import_log(source, restoration, known=known, trust=data.trust, progress=progress)
@@ -125,7 +125,8 @@ def import_command(
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[BinaryIO]:
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """A file that is named on the command line; raises ``BadInput`` where it cannot be read."""
     try:
         stream = path.open("rb")
     except OSError as error:
@@ -135,7 +136,7 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[BinaryIO]:
+def writing(path: Path) -> Iterator[BinaryIO]:
     """A new file that appears under its name once it is complete, readable by its owner alone."""
     if path.exists():
         raise BadInput(f"{path} exists and is not overwritten", path=str(path))

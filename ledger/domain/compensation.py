@@ -14,7 +14,7 @@ coefficient * unit price. The rule's amount is the sum over its incidents: each 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -153,19 +153,25 @@ def judge(good: int, valid: int, target_ppb: int) -> ObjectiveState:
 def incidents(agreement: Agreement, rule: ImpactRule, windows: Sequence[Window]) -> tuple[Incident, ...]:
     """The incidents of an impact rule over the windows of a period, in order."""
     index = next(at for at, objective in enumerate(agreement.objectives) if objective.id == rule.objective)
-    target_ppb = agreement.objectives[index].target_ppb
-    found: list[Incident] = []
-    run: list[int] = []
+    runs = breach_runs(windows, index, agreement.objectives[index].target_ppb)
+    return tuple(_incident(rule, index, windows, run) for run in runs)
+
+
+def breach_runs(windows: Sequence[Window], index: int, target_ppb: int) -> Iterator[range]:
+    """The maximal runs of windows that each miss a target by their own counts of objective ``index``, in order.
+
+    An idle, excluded or missing window ends a run, and so does one without valid requests for the objective.
+    """
+    start: int | None = None
     for at, window in enumerate(windows):
         cell = window.cells[index]
         if window.state is WindowState.OBSERVED and judge(cell.good, cell.valid, target_ppb) is ObjectiveState.BREACHED:
-            run.append(at)
-        elif run:
-            found.append(_incident(rule, index, windows, run))
-            run = []
-    if run:
-        found.append(_incident(rule, index, windows, run))
-    return tuple(found)
+            start = at if start is None else start
+        elif start is not None:
+            yield range(start, at)
+            start = None
+    if start is not None:
+        yield range(start, len(windows))
 
 
 def credit_trace(agreement: Agreement, results: Sequence[ObjectiveResult], windows: Sequence[Window]) -> CreditTrace:

@@ -10,10 +10,8 @@ A published schema version never changes. A new shape is a new version beside th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ledger.domain.agreement_schema import (
     AGREEMENT,
@@ -23,6 +21,20 @@ from ledger.domain.agreement_schema import (
     FIELD_ELEMENT,
     NAME,
     OBJECTIVE_ID,
+)
+from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, VIOLATION_PAYLOADS
+from ledger.domain.event_values import (
+    CHAIN_ID,
+    CURRENCY,
+    EVENT_ID,
+    EVM_SIGNATURE,
+    INSTANT_NS,
+    MINOR_UNITS,
+    PERIOD,
+    PROOF,
+    SHA256,
+    STATEMENT_ID,
+    AnyObject,
 )
 from ledger.domain.events import ERASABLE_CLASS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
 from ledger.domain.schema import (
@@ -37,7 +49,6 @@ from ledger.domain.schema import (
     Shape,
     Test,
     Text,
-    fail,
 )
 from ledger.errors import DocumentInvalid, EventInvalid
 
@@ -45,63 +56,6 @@ PAYLOAD_ERASED = "payload_erased"
 """The type of the event that says a payload was erased. Its own payload is kept for good."""
 
 PAYLOAD_CLASSES = (STANDARD_CLASS, ERASABLE_CLASS)
-
-_DECIMAL_INTEGER = re.compile(r"0|[1-9][0-9]*")
-_MAX_UINT32 = 2**32 - 1
-_MAX_UINT64 = 2**64 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class DecimalInteger:
-    """A whole number written as a decimal string without leading zeros; bounds are inclusive."""
-
-    what: str
-    maximum: int
-    minimum: int = 0
-
-    def check(self, value: Any, at: str) -> None:
-        digits = len(str(self.maximum))
-        if not isinstance(value, str) or len(value) > digits or not _DECIMAL_INTEGER.fullmatch(value):
-            raise fail(at, f"{str(value)[:80]!r} is not {self.what} as a decimal string")
-        if not self.minimum <= int(value) <= self.maximum:
-            raise fail(at, f"{value} must be between {self.minimum} and {self.maximum}")
-
-    def quick(self) -> Test:
-        low, high, digits, whole = self.minimum, self.maximum, len(str(self.maximum)), _DECIMAL_INTEGER.fullmatch
-
-        def test(value: Any) -> bool:
-            if type(value) is not str or len(value) > digits or whole(value) is None:
-                return False
-            return low <= int(value) <= high
-
-        return test
-
-    def json_schema(self) -> JsonSchema:
-        bounds = f"{self.what} from {self.minimum} to {self.maximum}"
-        return {
-            "type": "string",
-            "pattern": "^(?:0|[1-9][0-9]*)$",
-            "maxLength": len(str(self.maximum)),
-            "description": bounds,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class AnyObject:
-    """An object whose members another specification fixes; canonical form still bounds what it may hold."""
-
-    what: str
-
-    def check(self, value: Any, at: str) -> None:
-        if not isinstance(value, Mapping):
-            raise fail(at, f"must be a mapping ({self.what})")
-
-    def quick(self) -> Test:
-        # Whether its members are plain only a walk through all of them tells, which ``canonical_bytes`` does.
-        return lambda value: False
-
-    def json_schema(self) -> JsonSchema:
-        return {"type": "object", "description": self.what}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +81,9 @@ class EventType:
         }
 
 
-SHA256 = Text(r"[0-9a-f]{64}", "a SHA-256 digest of 64 lowercase hex digits", 64)
-EVM_SIGNATURE = Text(r"[0-9a-f]{130}", "an EVM signature r, s, v of 130 lowercase hex digits", 130)
-PROOF = Text(r"[0-9a-f]{512}", "a proof of 512 lowercase hex digits (256 bytes)", 512)
-INSTANT_NS = DecimalInteger("nanoseconds since 1970-01-01T00:00:00Z", MAX_INSTANT_NS)
-MINOR_UNITS = DecimalInteger("an amount in minor units", _MAX_UINT64)
-CHAIN_ID = DecimalInteger("an EVM chain id", 2**256 - 1)
-STATEMENT_ID = Text(r"[A-Za-z0-9._-]{1,120}", "a statement id", 120)
-PERIOD = Text(r"\d{4}-\d\d-\d\d/P\d{1,3}[DWM]", "a period such as 2023-12-19/P1D", 16)
-CURRENCY = Text(r"[A-Z]{3}", "an ISO 4217 currency code", 3)
-EVENT_ID = Text(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "an event id (UUID in lowercase)", 36)
-
 _VKEY = Text(r"[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key name+hash+key", 300)
 _COUNT = Integer()
-_VERSION = Integer(1, _MAX_UINT32)
+_VERSION = Integer(1, 2**32 - 1)
 _WINDOWS = Integer(0, 1_000_000)
 _DIGESTS = ListOf(SHA256, 0, 100_000)
 _SPAN = Nullable(Object({"from_ns": INSTANT_NS, "to_ns": INSTANT_NS}))
@@ -268,6 +211,8 @@ _PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
         "from_size": Integer(1),
         "endorsement": Text(r"[0-9a-f]{128}", "the old key's Ed25519 signature of 128 lowercase hex digits", 128),
     },
+    **VIOLATION_PAYLOADS,
+    **CREDIT_LINE_PAYLOADS,
     PAYLOAD_ERASED: {
         "event_id": EVENT_ID,
         "seq": _COUNT,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
+
+_LINE_ID = re.compile(r"([A-Za-z0-9._-]{1,120})\.l[0-9]{4,7}(?:\.r)?", re.ASCII)
 
 LOG_KEYS_STREAM = "log/keys"
 """Rotations of the log's signing key; stream version v leaves the key number v, counted from 0."""
@@ -21,6 +24,16 @@ def observations_stream(sla_id: str, source: str) -> str:
 def windows_stream(sla_id: str, first: date) -> str:
     """Judgements of the windows of the period that starts on local date ``first``."""
     return f"windows/{sla_id}/{first.isoformat()}"
+
+
+def violations_stream(sla_id: str, first: date) -> str:
+    """Violations found in the windows of the period that starts on local date ``first``."""
+    return f"violations/{sla_id}/{first.isoformat()}"
+
+
+def credit_lines_stream(statement_id: str) -> str:
+    """The credit lines of one statement: issued, reversed, applied."""
+    return f"credits/{statement_id}"
 
 
 def seal_stream(seal_key: int) -> str:
@@ -51,3 +64,25 @@ def erasure_stream(event_id: str) -> str:
 def statement_id(sla_id: str, first: date, statement_version: int) -> str:
     """Short readable name: first 12 hex digits of slaId, first local date, version (``1f0c3a9b7e21.2023-12-19.v1``)."""
     return f"{sla_id[2:14]}.{first.isoformat()}.v{statement_version}"
+
+
+def violation_id(sla_id: str, first: date, objective: str, first_window: int) -> str:
+    """Follows from what a violation is about, so that finding it again finds the same one
+    (``1f0c3a9b7e21.2023-12-19.availability.w3``: agreement, first local date, objective, first window)."""
+    return f"{sla_id[2:14]}.{first.isoformat()}.{objective}.w{first_window}"
+
+
+def credit_line_id(statement_id: str, number: int) -> str:
+    """Line ``number`` of a statement, counted from 1: ``1f0c3a9b7e21.2023-12-19.v1.l0001``."""
+    return f"{statement_id}.l{number:04}"
+
+
+def reversal_line_id(line_id: str) -> str:
+    """The entry that takes a credit line back; a line has at most one."""
+    return f"{line_id}.r"
+
+
+def statement_of_line(line_id: str) -> str | None:
+    """The statement a credit line or its reversal belongs to; None for a text that names no line."""
+    found = _LINE_ID.fullmatch(line_id)
+    return None if found is None else found[1]

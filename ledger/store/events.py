@@ -27,6 +27,7 @@ from ledger.store.appending import (
     require_same_request,
 )
 from ledger.store.placing import Order, Placing
+from ledger.store.projections import types_beside
 
 _PAGE = 1000
 _CHUNK = 1000
@@ -187,9 +188,10 @@ class SqlEvents:
 
 
 def events_before(connection: Connection, event: StoredEvent) -> Iterator[StoredEvent]:
-    """The events of the same tenant and type before this one in the log, newest first."""
+    """The events before this one in the log of the same tenant, of types that set the same views, newest first."""
+    types = sorted(types_beside(event.type))
     page = (
-        LOGGED.where(_event.tenant == event.tenant, _event.type == event.type, _leaf.seq < bindparam("end"))
+        LOGGED.where(_event.tenant == event.tenant, _event.type.in_(types), _leaf.seq < bindparam("end"))
         .order_by(_leaf.seq.desc())
         .limit(_PAGE)
     )

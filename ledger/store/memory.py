@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -39,7 +39,7 @@ from ledger.store.chain import no_transaction, require_free
 from ledger.store.following import Following
 from ledger.store.log import SignedCheckpoint, StoredLog
 from ledger.store.outbox import MAX_ERROR_CHARS, no_stage
-from ledger.store.projections import RowChange, apply, forget, rebuild
+from ledger.store.projections import RowChange, apply, forget, rebuild, types_beside
 from ledger.store.queries import StoredViews, ViewRow
 from ledger.store.secrets import no_secret, other_secret
 
@@ -232,7 +232,8 @@ class _Events:
         if event.erased:
             return
         state = self.handle.changing
-        same = [each for each in state.log[: event.place] if (each.tenant, each.type) == (event.tenant, event.type)]
+        types = types_beside(event.type)
+        same = [each for each in state.log[: event.place] if each.tenant == event.tenant and each.type in types]
         forget(event, map(upcast.current, reversed(same)), self.views)
         commitment = payload_commitment(event.committed_payload, event.salt)
         gone = replace(event, payload=ErasedPayload(event.id, commitment), salt=b"", original=None)
@@ -451,6 +452,29 @@ class _ViewRows:
         found = (change for key, change in self.handle.state.views.items() if key[:2] == (view, self.tenant))
         rows = (ViewRow({**change.key, **change.columns}, change.body, change.seq) for change in found)
         return [row for row in rows if all(row.columns[name] == value for name, value in equal.items())]
+
+    def rows_among(self, view: str, name: str, values: Collection[str]) -> Sequence[ViewRow]:
+        return [row for row in self.rows(view) if row.columns[name] in values]
+
+    def page(
+        self,
+        view: str,
+        order: tuple[str, ...],
+        *,
+        after: tuple[Any, ...] | None,
+        before: Any = None,
+        limit: int,
+        **equal: Any,
+    ) -> Sequence[ViewRow]:
+        def place(row: ViewRow) -> tuple[Any, ...]:
+            return tuple(row.columns[name] for name in order)
+
+        def fits(row: ViewRow) -> bool:
+            asked = ((row.columns[name], value) for name, value in equal.items())
+            return all(found in value if isinstance(value, frozenset) else found == value for found, value in asked)
+
+        rows = (row for row in self.rows(view) if fits(row) and (after is None or place(row) > after))
+        return sorted((row for row in rows if before is None or place(row)[0] < before), key=place)[:limit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,11 +56,16 @@ def sets_rows(event_type: str) -> bool:
     return event_type in _HANDLERS
 
 
+def types_beside(event_type: str) -> frozenset[str]:
+    """The types whose events set rows of the same views as this type's, itself included."""
+    return next((group for group in _SHARING if event_type in group), frozenset({event_type}))
+
+
 def forget(event: StoredEvent, earlier: Iterable[StoredEvent], views: ViewWriter) -> None:
     """Take back the rows of an event whose payload is erased, so that they are as a rebuild will make them.
 
-    A row goes back to what the last event before set it to. ``earlier`` are the events of the same tenant and type
-    before this one, newest first: a view is set by one type alone, so no others can have set the row.
+    A row goes back to what the last event before set it to. ``earlier`` are the events of the same tenant before this
+    one whose types set the same views (``types_beside``), newest first: no others can have set the row.
     """
     restore_rows({_place(change) for change in apply(event) if views.remove(change)}, earlier, views)
 
@@ -158,13 +163,63 @@ def _of_statement(event: StoredEvent, view: str) -> RowChange:
     return _change(event, view, {"statement_id": payload["statement_id"]}, body)
 
 
+def _violation(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    columns = {
+        "sla_id": payload["sla_id"],
+        "objective": payload["objective"],
+        "state": _VIOLATION_STATES[event.type],
+        "start_ns": int(payload["from_ns"]),
+    }
+    body = {name: value for name, value in payload.items() if name not in _VIOLATION_COLUMNS}
+    yield _change(event, "view_violation", {"violation_id": payload["violation_id"]}, body, columns)
+
+
+def _issued_line(event: StoredEvent) -> Iterable[RowChange]:
+    yield _line(event, event.payload)
+
+
+def _reversed_line(event: StoredEvent) -> Iterable[RowChange]:
+    yield _line(event, event.payload["reversed"])
+    yield _line(event, event.payload["entry"])
+
+
+def _applied_line(event: StoredEvent) -> Iterable[RowChange]:
+    yield _line(event, event.payload["line"])
+
+
+def _line(event: StoredEvent, line: Mapping[str, Any]) -> RowChange:
+    columns = {name: line[name] for name in ("statement_id", "sla_id", "violation_id", "status")}
+    body = {name: value for name, value in line.items() if name not in {"line_id", "start_ns", *columns}}
+    key = {"line_id": line["line_id"]}
+    return _change(event, "view_credit_line", key, body, {**columns, "start_ns": int(line["start_ns"])})
+
+
+_VIOLATION_COLUMNS = frozenset({"violation_id", "sla_id", "objective", "from_ns"})
+_VIOLATION_STATES = {
+    "violation_opened": "open",
+    "violation_updated": "open",
+    "violation_closed": "closed",
+    "violation_withdrawn": "withdrawn",
+}
+
 _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "agreement_registered": _agreement,
     "window_evaluated": _window,
     "statement_issued": _statement,
     "attestation_recorded": _attestation,
     "anchor_recorded": _anchor,
+    **dict.fromkeys(_VIOLATION_STATES, _violation),
+    "credit_line_issued": _issued_line,
+    "credit_line_reversed": _reversed_line,
+    "credit_applied": _applied_line,
 }
+
+_SHARING = (
+    frozenset(_VIOLATION_STATES),
+    frozenset({"credit_line_issued", "credit_line_reversed", "credit_applied"}),
+)
+"""Types that set rows of one view together; every other view is set by one type."""
 
 SHOWN_TYPES = frozenset(_HANDLERS)
 """Types of events that set rows of a view."""

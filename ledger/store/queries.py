@@ -7,7 +7,7 @@ who appended at ``seq`` n knows whether the row is new enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,6 +28,24 @@ class ViewReader(Protocol):
 
     def rows(self, view: str, **equal: Any) -> Sequence[ViewRow]:
         """The rows of a view whose named columns have these values, in no order."""
+        ...
+
+    def rows_among(self, view: str, name: str, values: Collection[str]) -> Sequence[ViewRow]:
+        """The rows of a view whose column ``name`` has one of the values, in no order."""
+        ...
+
+    def page(
+        self,
+        view: str,
+        order: tuple[str, ...],
+        *,
+        after: tuple[Any, ...] | None,
+        before: Any = None,
+        limit: int,
+        **equal: Any,
+    ) -> Sequence[ViewRow]:
+        """The first ``limit`` rows by the columns ``order``, which tell all rows apart, that come after the place
+        ``after`` and whose first column is below ``before``. ``equal`` names a value, or a set of them."""
         ...
 
 
@@ -84,6 +102,79 @@ class StoredViews:
         )
         return [_credit(row, attestations.get(row.columns["statement_id"])) for row in found]
 
+    def windows_page(self, sla_id: str, period: str, *, after: int | None, limit: int) -> Sequence[Mapping[str, Any]]:
+        place = None if after is None else (after,)
+        rows = self._reader.page(
+            "view_window", ("window_index",), after=place, limit=limit, sla_id=sla_id, period=period
+        )
+        return [_window(row) for row in rows]
+
+    def violations(
+        self,
+        *,
+        sla_ids: frozenset[str] | None = None,
+        state: str | None = None,
+        objective: str | None = None,
+        after: tuple[int, str] | None = None,
+        limit: int,
+    ) -> Sequence[Mapping[str, Any]]:
+        equal = _given(sla_id=sla_ids, state=state, objective=objective)
+        order = ("start_ns", "violation_id")
+        return self._violations(self._reader.page("view_violation", order, after=after, limit=limit, **equal))
+
+    def violation(self, violation_id: str) -> Mapping[str, Any]:
+        found = self._reader.rows("view_violation", violation_id=violation_id)
+        (row,) = self._violations([_only(found, "violation", violation_id)])
+        return row
+
+    def credit_lines(
+        self,
+        *,
+        sla_ids: frozenset[str] | None = None,
+        statement_id: str | None = None,
+        status: str | None = None,
+        after: tuple[int, str] | None = None,
+        before_ns: int | None = None,
+        limit: int,
+    ) -> Sequence[Mapping[str, Any]]:
+        # Drafts are stored as issued: whether a proof is due shows in another view.
+        stored = "issued" if status == "draft" else status
+        equal = _given(sla_id=sla_ids, statement_id=statement_id, status=stored)
+        lines: list[dict[str, Any]] = []
+        while len(lines) < limit:
+            page = self._reader.page(
+                "view_credit_line", ("start_ns", "line_id"), after=after, before=before_ns, limit=limit, **equal
+            )
+            lines += [line for line in self._lines(page) if status in (None, line["status"])]
+            if len(page) < limit:
+                break
+            after = page[-1].columns["start_ns"], page[-1].columns["line_id"]
+        return lines[:limit]
+
+    def credit_line(self, line_id: str) -> Mapping[str, Any]:
+        (line,) = self._lines([_only(self._reader.rows("view_credit_line", line_id=line_id), "credit line", line_id)])
+        return line
+
+    def _violations(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
+        """Violations with the sum of their credit lines."""
+        sums: dict[str, dict[str, Any]] = {}
+        names = {row.columns["violation_id"] for row in rows}
+        for line in self._reader.rows_among("view_credit_line", "violation_id", names):
+            name, currency = line.columns["violation_id"], line.body["currency"]
+            credit = sums.setdefault(name, {"currency": currency, "minor_units": 0})
+            credit["minor_units"] += int(line.body["minor_units"])
+        return [_violation(row, sums.get(row.columns["violation_id"])) for row in rows]
+
+    def _lines(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
+        """Lines with what was proved and anchored of their statements."""
+        names = {row.columns["statement_id"] for row in rows}
+        attestations, anchors = (
+            {row.columns["statement_id"]: row for row in self._reader.rows_among(view, "statement_id", names)}
+            for view in ("view_attestation", "view_anchor")
+        )
+        found = ((row, row.columns["statement_id"]) for row in rows)
+        return [_credit_line(row, attestations.get(name), anchors.get(name)) for row, name in found]
+
     def _by_statement(self, view: str) -> Mapping[str, ViewRow]:
         return {row.columns["statement_id"]: row for row in self._reader.rows(view)}
 
@@ -133,6 +224,42 @@ def _credit(row: ViewRow, attestation: ViewRow | None) -> dict[str, Any]:
     }
 
 
+def _violation(row: ViewRow, credit: Mapping[str, Any] | None) -> dict[str, Any]:
+    columns = row.columns
+    return {
+        "ended_by": None,
+        "reason": None,
+        **row.body,
+        "id": columns["violation_id"],
+        "sla_id": columns["sla_id"],
+        "objective": columns["objective"],
+        "state": columns["state"],
+        "start_ns": columns["start_ns"],
+        "end_ns": int(row.body["to_ns"]),
+        "credit": credit,
+        "seq": row.seq,
+    }
+
+
+def _credit_line(row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | None) -> dict[str, Any]:
+    columns, body = row.columns, row.body
+    drafted = columns["status"] == "issued" and body["proof_due"] and attestation is None
+    return {
+        **body,
+        "id": columns["line_id"],
+        "statement_id": columns["statement_id"],
+        "sla_id": columns["sla_id"],
+        "violation_id": columns["violation_id"],
+        "start_ns": columns["start_ns"],
+        "minor_units": int(body["minor_units"]),
+        "status": "draft" if drafted else columns["status"],
+        "proof_ref": attestation.body["proof_hash"] if attestation else None,
+        "anchor_tx": anchor.body["tx_hash"] if anchor else None,
+        "line_seq": row.seq,
+        "seq": _last_seq(row, attestation, anchor),
+    }
+
+
 def _detail(row: ViewRow | None) -> dict[str, Any] | None:
     return None if row is None else {**row.body, "seq": row.seq}
 
@@ -143,6 +270,10 @@ def _last_seq(*rows: ViewRow | None) -> int:
 
 def _by_start(row: Mapping[str, Any]) -> tuple[int, int, str]:
     return row["start_ns"], row["statement_version"], row["id"]
+
+
+def _given(**wanted: str | frozenset[str] | None) -> dict[str, str | frozenset[str]]:
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _filter(sla_id: str | None) -> dict[str, str]:

@@ -274,10 +274,59 @@ view_credit = _view("view_credit", [_statement_id()], [_sla_id(), _start_ns()])
 view_attestation = _view("view_attestation", [_statement_id()])
 view_anchor = _view("view_anchor", [_statement_id()])
 
+
+def _text_key(name: str, length: int) -> Column[str]:
+    """An id that a list is continued by: ordered by code points in every database."""
+    ordered = String(length, collation="C")
+    return Column(name, String(length).with_variant(ordered, "postgresql"), nullable=False)
+
+
+view_violation = _view(
+    "view_violation",
+    [_text_key("violation_id", 120)],
+    [
+        _sla_id(),
+        Column("objective", String(40), nullable=False),
+        Column("state", String(10), nullable=False),
+        _start_ns(),
+    ],
+)
+view_credit_line = _view(
+    "view_credit_line",
+    [_text_key("line_id", 140)],
+    [
+        _statement_id(),
+        _sla_id(),
+        Column("violation_id", String(120), nullable=True),
+        Column("status", String(10), nullable=False),
+        _start_ns(),
+    ],
+)
+
 Index(None, view_statement.c.tenant, view_statement.c.sla_id)
 Index(None, view_credit.c.tenant, view_credit.c.sla_id)
+for _table, _key in ((view_violation, "violation_id"), (view_credit_line, "line_id")):
+    Index(None, _table.c.tenant, _table.c.start_ns, _table.c[_key])
+    Index(None, _table.c.tenant, _table.c.sla_id, _table.c.start_ns, _table.c[_key])
+Index(
+    None,
+    view_credit_line.c.tenant,
+    view_credit_line.c.statement_id,
+    view_credit_line.c.start_ns,
+    view_credit_line.c.line_id,
+)
+Index(None, view_credit_line.c.tenant, view_credit_line.c.violation_id)
 
 VIEW_TABLES = {
     table.name: table
-    for table in (view_agreement, view_window, view_statement, view_credit, view_attestation, view_anchor)
+    for table in (
+        view_agreement,
+        view_window,
+        view_statement,
+        view_credit,
+        view_attestation,
+        view_anchor,
+        view_violation,
+        view_credit_line,
+    )
 }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Select, delete, literal, select, tuple_
 
 from ledger.store.bulk import upsert_rows
 from ledger.store.projections import Place, RowChange
@@ -60,7 +60,42 @@ class SqlViewReader:
     def rows(self, view: str, **equal: Any) -> Sequence[ViewRow]:
         columns = VIEW_TABLES[view].c
         conditions = [columns[name] == value for name, value in equal.items()]
-        found = self._connection.execute(select(VIEW_TABLES[view]).where(columns.tenant == self._tenant, *conditions))
+        return self._fetch(select(VIEW_TABLES[view]).where(columns.tenant == self._tenant, *conditions))
+
+    def rows_among(self, view: str, name: str, values: Collection[str]) -> Sequence[ViewRow]:
+        if not values:
+            return []
+        columns = VIEW_TABLES[view].c
+        query = select(VIEW_TABLES[view]).where(columns.tenant == self._tenant, columns[name].in_(sorted(values)))
+        return self._fetch(query)
+
+    def page(
+        self,
+        view: str,
+        order: tuple[str, ...],
+        *,
+        after: tuple[Any, ...] | None,
+        before: Any = None,
+        limit: int,
+        **equal: Any,
+    ) -> Sequence[ViewRow]:
+        columns = VIEW_TABLES[view].c
+        place = [columns[name] for name in order]
+        query = select(VIEW_TABLES[view]).where(
+            columns.tenant == self._tenant,
+            *(
+                columns[name].in_(sorted(value)) if isinstance(value, frozenset) else columns[name] == value
+                for name, value in equal.items()
+            ),
+        )
+        if after is not None:
+            query = query.where(tuple_(*place) > tuple_(*map(literal, after)))
+        if before is not None:
+            query = query.where(place[0] < before)
+        return self._fetch(query.order_by(*place).limit(limit))
+
+    def _fetch(self, query: Select[Any]) -> list[ViewRow]:
+        found = self._connection.execute(query)
         return [ViewRow(row._asdict(), msgspec.json.decode(row.body), row.seq) for row in found]
 
 

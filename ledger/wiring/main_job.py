@@ -12,6 +12,8 @@ from ledger.app.attestations import anchored, proved, proved_circuits
 from ledger.app.bundles import build_opening
 from ledger.app.observations import ReadRows, RecordedBatch, record_observations
 from ledger.app.statements import IssuedStatement, issue_statement
+from ledger.app.telemetry import no_evidence
+from ledger.app.violations import record_violations
 from ledger.app.windows import evaluate_windows
 from ledger.attest.bundle_schema import TRUST_FORMAT
 from ledger.attest.signing import verify
@@ -83,6 +85,7 @@ def run_main_job(
     step("judging windows and settling the period")
     with database.begin() as tx:
         judged = evaluate_windows(tx, registered, period, read_rows=read_rows)
+        record_violations(tx, registered, period, judged, find_evidence=no_evidence, now_ns=now_ns())
         statement = issue_statement(
             tx,
             registered,

@@ -5,7 +5,7 @@ in the setting ``sla_ledger.tenant`` meets no row of another's, whatever its sta
 call ``wall_tenants('table')`` for tables of their own.
 
 Revision ID: 0007
-Revises: 0003
+Revises: 0006
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from alembic import context, op
 
 revision = "0007"
-down_revision = "0003"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 

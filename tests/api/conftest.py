@@ -16,6 +16,7 @@ from litestar.testing import TestClient
 from api.app import create_app
 from api.auth.guests import GuestTokens
 from api.edge import Edge
+from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
 from ledger.app.ports import Receipt
 from ledger.app.queries import ChainStatus, Health, Queries, SchemaState
@@ -28,7 +29,8 @@ from ledger.errors import NotFound
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.store.database import SqliteDatabase
 
-DAY_NS = 86_400 * SECOND_NS
+HOUR_NS = 3_600 * SECOND_NS
+DAY_NS = 24 * HOUR_NS
 FIRST = date(2023, 12, 1)
 FIRST_NS = 1_701_388_800 * SECOND_NS
 REGISTRY = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
@@ -154,6 +156,79 @@ class Ledger:
         }
         self.append(naming.attestation_stream(statement_id), "anchor_recorded", payload)
 
+    def window(self, sla_id: str, index: int = 0, good: int = 10, bad: int = 0) -> None:
+        """Judge one hour of the first day."""
+        payload = {
+            "sla_id": sla_id,
+            "doc_sha256": "ab" * 32,
+            "period": f"{FIRST}/P1D",
+            "index": index,
+            "start_ns": str(FIRST_NS + index * HOUR_NS),
+            "end_ns": str(FIRST_NS + (index + 1) * HOUR_NS),
+            "state": "observed",
+            "cells": {name: {"good": good, "bad": bad} for name in ("availability", "ttft", "response")},
+            "excluded_requests": {},
+            "inputs": [],
+        }
+        self.append(naming.windows_stream(sla_id, FIRST), "window_evaluated", payload)
+
+    def violation(
+        self, sla_id: str, first_window: int = 3, *, day: int = 0, kind: str = "violation_closed", **changes: Any
+    ) -> str:
+        """Record a violation of one hour; its id."""
+        first, start_ns = FIRST + timedelta(days=day), FIRST_NS + day * DAY_NS + first_window * HOUR_NS
+        objective = changes.get("objective", "availability")
+        name = naming.violation_id(sla_id, first, objective, first_window)
+        signal = {"kind": "gpu_sample", "event_id": "0" * 8 + "-0000-0000-0000-" + "0" * 12, "at_ns": str(start_ns)}
+        payload: dict[str, Any] = {
+            "violation_id": name,
+            "sla_id": sla_id,
+            "doc_sha256": "ab" * 32,
+            "service": "example-chat",
+            "period": f"{first}/P1D",
+            "objective": objective,
+            "indicator": "availability",
+            "target": "99.95",
+            "revision": 1,
+            "first_window": first_window,
+            "windows": 1,
+            "from_ns": str(start_ns),
+            "to_ns": str(start_ns + HOUR_NS),
+            "good": 7,
+            "valid": 10,
+            "bad": 3,
+            "worst": {"window": first_window, "good": 7, "valid": 10},
+            "evidence": {"inputs": ["ef" * 32], "signals": [{**signal, "summary": "DRAM_ACTIVE 0.91"}]},
+        }
+        self.append(naming.violations_stream(sla_id, first), kind, payload | changes, start_ns + HOUR_NS)
+        return name
+
+    def credit_line(self, sla_id: str, statement_id: str, number: int = 1, day: int = 0, **changes: Any) -> str:
+        """Issue a credit line of a statement; its id."""
+        name = naming.credit_line_id(statement_id, number)
+        payload: dict[str, Any] = {
+            "line_id": name,
+            "statement_id": statement_id,
+            "statement_event": "0" * 8 + "-0000-0000-0000-" + "0" * 12,
+            "rule": "credit-lines-v1",
+            "sla_id": sla_id,
+            "customer": "Example Customer",
+            "period": f"{FIRST + timedelta(days=day)}/P1D",
+            "start_ns": str(FIRST_NS + day * DAY_NS),
+            "objective": "availability",
+            "violation_id": None,
+            "currency": "USD",
+            "minor_units": "80000",
+            "status": "issued",
+            "proof_due": True,
+            "reverses": None,
+            "reversed_by": None,
+            "reason": None,
+            "billing": None,
+        }
+        self.append(naming.credit_lines_stream(statement_id), "credit_line_issued", payload | changes)
+        return name
+
     def sign_checkpoint(self) -> str:
         """Sign the present size with ``LOG_KEY``; the note."""
         with self.database.begin() as tx:
@@ -202,7 +277,13 @@ def app_over(ledger: Ledger, **options: Any) -> Edge:
     queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
     health = Health(ledger.database, schema_state=lambda: ledger.schema, chain_status=lambda: ledger.chain)
     public_log = PublicLog(ledger.database, LogIdentity(LOG_KEY.key, verify))
-    return create_app(queries, health=health, public_log=public_log, **options)
+    return create_app(
+        queries,
+        health=health,
+        public_log=public_log,
+        credit_desk=CreditDesk(ledger.database, Seconds()),
+        **options,
+    )
 
 
 @pytest.fixture

@@ -182,6 +182,79 @@ def anchor(of: str) -> NewEvent:
     return NewEvent("anchor_recorded", payload, START_NS)
 
 
+def violation(
+    kind: str = "opened", hour: int = 3, *, name: str | None = None, sla_id: str = SLA_ID, **changes: Any
+) -> NewEvent:
+    """``violation_opened``, ``updated``, ``closed`` or ``withdrawn`` of one hour."""
+    payload: dict[str, Any] = {
+        "violation_id": name or f"{sla_id[2:14]}.2023-12-19.availability.w{hour}",
+        "sla_id": sla_id,
+        "doc_sha256": "cd" * 32,
+        "service": "chat-7b",
+        "period": PERIOD,
+        "objective": "availability",
+        "indicator": "availability",
+        "target": "99.95",
+        "revision": 1,
+        "first_window": hour,
+        "windows": 1,
+        "from_ns": str(START_NS + hour * HOUR_NS),
+        "to_ns": str(START_NS + (hour + 1) * HOUR_NS),
+        "good": 7,
+        "valid": 10,
+        "bad": 3,
+        "worst": {"window": hour, "good": 7, "valid": 10},
+        "evidence": {"inputs": ["ef" * 32], "signals": []},
+        **{"closed": {"ended_by": "met"}, "withdrawn": {"reason": "judged anew"}}.get(kind, {}),
+        **changes,
+    }
+    return NewEvent(f"violation_{kind}", payload, START_NS)
+
+
+def credit_line(number: int = 1, *, of: str | None = None, **changes: Any) -> dict[str, Any]:
+    """What the events of a credit line say of it."""
+    statement_name = of or statement_id()
+    return {
+        "line_id": f"{statement_name}.l{number:04}",
+        "statement_id": statement_name,
+        "statement_event": "00000000-0000-0000-0000-000000000000",
+        "rule": "credit-lines-v1",
+        "sla_id": SLA_ID,
+        "customer": "A",
+        "period": PERIOD,
+        "start_ns": str(START_NS),
+        "objective": "availability",
+        "violation_id": f"{SLA_ID[2:14]}.2023-12-19.availability.w3",
+        "currency": "USD",
+        "minor_units": "1200",
+        "status": "issued",
+        "proof_due": True,
+        "reverses": None,
+        "reversed_by": None,
+        "reason": None,
+        "billing": None,
+        **changes,
+    }
+
+
+def line_issued(number: int = 1, *, of: str | None = None, **changes: Any) -> NewEvent:
+    return NewEvent("credit_line_issued", credit_line(number, of=of, **changes), START_NS)
+
+
+def line_applied(number: int = 1) -> NewEvent:
+    billing = {"reference": "INV-7", "at_ns": str(START_NS), "by": None}
+    line = credit_line(number, status="applied", billing=billing)
+    return NewEvent("credit_applied", {"request": "k", "by": None, "line": line}, START_NS)
+
+
+def line_reversed(number: int = 1) -> NewEvent:
+    line = credit_line(number, status="void")
+    entry = {**line, "line_id": f"{line['line_id']}.r", "minor_units": "-1200", "reverses": line["line_id"]}
+    gone = {**line, "reversed_by": entry["line_id"]}
+    payload = {"request": "k", "by": None, "entry": {**entry, "reason": "counted in error"}, "reversed": gone}
+    return NewEvent("credit_line_reversed", payload, START_NS)
+
+
 def signed_checkpoint(size: int, root: bytes) -> str:
     return sign_checkpoint(Checkpoint("log.example/test", size, root), [LOG_KEY]).decode()
 

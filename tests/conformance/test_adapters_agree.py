@@ -28,9 +28,13 @@ from tests.conformance.samples import (
     anchor,
     attestation,
     erasable,
+    line_applied,
+    line_issued,
+    line_reversed,
     signed_checkpoint,
     statement,
     statement_id,
+    violation,
     window,
 )
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit, Server
@@ -53,6 +57,15 @@ events = st.lists(
             attestation(statement_id()),
             anchor(statement_id()),
             anchor(statement_id(2)),
+            violation("opened"),
+            violation("closed"),
+            violation("opened", 4),
+            erasable(violation("updated", good=5)),
+            erasable(violation("withdrawn")),
+            line_issued(),
+            line_issued(2, of=statement_id(2)),
+            erasable(line_applied()),
+            erasable(line_reversed()),
             erasable(window(0, bad=1)),
             erasable(agreement(3)),
             erasable(statement(2, credit="7")),
@@ -197,6 +210,8 @@ class Adapters(RuleBasedStateMachine):
                 [tx.log.inclusion_proof(seq, size) for seq in range(0, size, 7)],
                 [tx.outbox.pending(), tx.outbox.parked()],
                 [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)],
+                [tx.views.violations(limit=100), tx.views.violations(state="closed", limit=1)],
+                [tx.views.credit_lines(limit=100), tx.views.credit_lines(status="draft", limit=1)],
             )
 
         return self.all(look)

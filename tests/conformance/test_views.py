@@ -20,8 +20,12 @@ from tests.conformance.samples import (
     anchor,
     attestation,
     document,
+    line_applied,
+    line_issued,
+    line_reversed,
     statement,
     statement_id,
+    violation,
     window,
 )
 
@@ -35,7 +39,14 @@ def append(database: AnyDatabase, *events: NewEvent) -> int:
 
 def everything(tx: Transaction) -> list[Any]:
     views = tx.views
-    return [views.agreements(), views.statements(), views.credits(), views.windows(SLA_ID, PERIOD)]
+    return [
+        views.agreements(),
+        views.statements(),
+        views.credits(),
+        views.windows(SLA_ID, PERIOD),
+        views.violations(limit=10),
+        views.credit_lines(limit=10),
+    ]
 
 
 def test_an_agreement_shows_its_latest_terms(database: AnyDatabase) -> None:
@@ -131,14 +142,112 @@ def test_a_credit_refers_to_its_proof(database: AnyDatabase) -> None:
     assert proved == {**unproved, "proof_ref": "0x" + "d2" * 32, "seq": seq}
 
 
+def test_a_violation_shows_its_last_state_and_its_credit(database: AnyDatabase) -> None:
+    append(database, violation("opened"), violation("closed", good=5))
+    with database.read() as tx:
+        (row,) = tx.views.violations(limit=10)
+        assert tx.views.violation(row["id"]) == row
+        with pytest.raises(NotFound):
+            tx.views.violation("no violation")
+    assert (row["state"], row["good"], row["ended_by"], row["reason"], row["credit"]) == (
+        "closed",
+        5,
+        "met",
+        None,
+        None,
+    )
+    assert (row["start_ns"], row["end_ns"], row["seq"]) == (START_NS + 3 * HOUR_NS, START_NS + 4 * HOUR_NS, 1)
+    append(database, line_issued(1), line_issued(2, minor_units="34"), violation("withdrawn"))
+    with database.read() as tx:
+        (row,) = tx.views.violations(limit=10)
+    assert (row["state"], row["reason"], row["ended_by"]) == ("withdrawn", "judged anew", None)
+    assert row["credit"] == {"currency": "USD", "minor_units": 1234}
+
+
+def test_violations_are_found_by_what_they_are(database: AnyDatabase) -> None:
+    other = violation("opened", 4, sla_id=OTHER_SLA_ID, objective="ttft", indicator="first_token_latency")
+    append(database, violation("closed"), violation("opened", 5), other)
+
+    def hours(**asked: Any) -> list[int]:
+        with database.read() as tx:
+            return [row["first_window"] for row in tx.views.violations(limit=10, **asked)]
+
+    assert hours() == [3, 4, 5]
+    assert hours(sla_ids=frozenset({SLA_ID})) == [3, 5]
+    assert hours(sla_ids=frozenset({SLA_ID, OTHER_SLA_ID}), state="open") == [4, 5]
+    assert hours(sla_ids=frozenset()) == []
+    assert hours(objective="ttft") == [4]
+
+
+def test_pages_follow_each_other_by_start_and_id(database: AnyDatabase) -> None:
+    # In the order of code points, which is not that of most languages.
+    names = ["A-1", "B", "a.1", "a_1", "b", "z"]
+    starts = [violation("opened", 4, name="earlier", from_ns=str(START_NS))]
+    append(database, *(violation("opened", 4, name=name) for name in reversed(names)), *starts)
+    seen: list[str] = []
+    after = None
+    while True:
+        with database.read() as tx:
+            page = tx.views.violations(after=after, limit=2)
+        if not page:
+            break
+        seen += [row["id"] for row in page]
+        after = page[-1]["start_ns"], page[-1]["id"]
+    assert seen == ["earlier", *names]
+
+
+def test_windows_come_in_pages(database: AnyDatabase) -> None:
+    append(database, *(window(index) for index in (2, 0, 10, 1)))
+    with database.read() as tx:
+        first = tx.views.windows_page(SLA_ID, PERIOD, after=None, limit=3)
+        rest = tx.views.windows_page(SLA_ID, PERIOD, after=2, limit=3)
+        assert [*first, *rest] == list(tx.views.windows(SLA_ID, PERIOD))
+        assert tx.views.windows_page(OTHER_SLA_ID, PERIOD, after=None, limit=3) == []
+    assert [row["index"] for row in first] == [0, 1, 2]
+
+
+def test_a_credit_line_is_a_draft_until_its_statement_is_proved(database: AnyDatabase) -> None:
+    append(database, line_issued(1), line_issued(2), line_issued(3, proof_due=False), line_issued(4, status="void"))
+
+    def numbers(**asked: Any) -> list[str]:
+        with database.read() as tx:
+            return [row["id"][-1] for row in tx.views.credit_lines(**{"limit": 10, **asked})]
+
+    assert numbers(status="draft") == ["1", "2"]
+    assert numbers(status="draft", limit=1) == ["1"]
+    assert numbers(status="issued", limit=1) == ["3"]
+    assert numbers(status="void") == ["4"]
+    assert numbers() == ["1", "2", "3", "4"]
+    append(database, attestation(statement_id()), anchor(statement_id()))
+    assert numbers(status="issued") == ["1", "2", "3"]
+    with database.read() as tx:
+        row = tx.views.credit_line(f"{statement_id()}.l0001")
+        with pytest.raises(NotFound):
+            tx.views.credit_line("no line")
+    assert (row["proof_ref"], row["anchor_tx"]) == ("0x" + "d2" * 32, "0x" + "a1" * 32)
+    assert (row["line_seq"], row["seq"], row["minor_units"]) == (0, 5, 1200)
+
+
+def test_a_reversal_sets_both_lines(database: AnyDatabase) -> None:
+    append(database, line_issued(1), line_applied(1), line_reversed(1))
+    with database.read() as tx:
+        gone, entry = tx.views.credit_lines(statement_id=statement_id(), limit=10)
+        assert tx.views.credit_lines(statement_id="another", limit=10) == []
+        assert tx.views.credit_lines(before_ns=START_NS, limit=10) == []
+        assert len(tx.views.credit_lines(after=(START_NS, ""), before_ns=START_NS + 1, limit=10)) == 2
+    assert (gone["status"], gone["reversed_by"]) == ("void", entry["id"])
+    assert (entry["minor_units"], entry["reverses"], entry["reason"]) == (-1200, gone["id"], "counted in error")
+
+
 def test_a_rebuild_gives_the_same_views(database: AnyDatabase) -> None:
     name = statement_id()
     for event in (agreement(), window(0), window(1), window(0, bad=2), statement(), agreement(2)):
         append(database, event)
     append(database, attestation(name), anchor(name), statement(day=1))
+    append(database, violation("opened"), violation("closed"), line_issued(), line_applied(), line_reversed())
     with database.read() as tx:
         before = everything(tx)
-    assert database.rebuild_views() == 9
+    assert database.rebuild_views() == 14
     with database.read() as tx:
         assert everything(tx) == before
 

@@ -29,8 +29,11 @@ from tests.conformance.samples import (
     StepClock,
     agreement,
     erasable,
+    line_issued,
+    line_reversed,
     signed_checkpoint,
     statement,
+    violation,
     windows,
 )
 
@@ -346,6 +349,19 @@ def test_views_of_every_kind_are_compared(filled: SqliteDatabase, forger: sqlite
     forger.execute("UPDATE view_credit SET start_ns = start_ns + 1")
     forger.execute("DELETE FROM view_agreement")
     assert found(check(filled)) == {("view", 300), ("view", 301), ("view", 302)}
+    filled.rebuild_views()
+    assert check(filled).clean
+
+
+def test_views_that_several_types_set_are_compared(filled: SqliteDatabase, forger: sqlite3.Connection) -> None:
+    events = [violation("opened"), violation("closed"), line_issued(1), line_issued(2), line_reversed(1)]
+    with filled.begin() as tx:
+        tx.events.append("s", events, expected_version=0)
+    assert check(filled).clean
+    forger.execute("UPDATE view_violation SET state = 'open'")
+    forger.execute("UPDATE view_credit_line SET status = 'issued' WHERE line_id LIKE '%.l0001'")
+    forger.execute("DELETE FROM view_credit_line WHERE line_id LIKE '%.l0002'")
+    assert found(check(filled)) == {("view", 301), ("view", 303), ("view", 304)}
     filled.rebuild_views()
     assert check(filled).clean
 

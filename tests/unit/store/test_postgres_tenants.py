@@ -18,8 +18,10 @@ from tests.conformance.samples import (
     agreement,
     anchor,
     attestation,
+    line_issued,
     statement,
     statement_id,
+    violation,
     windows,
 )
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
@@ -39,6 +41,7 @@ def database(postgres_url: str) -> Iterator[PostgresDatabase]:
             tx.events.append("statement/a", [statement()], expected_version=0)
             of = statement_id()
             tx.events.append("attestation/a", [attestation(of), anchor(of)], expected_version=0)
+            tx.events.append("violations/a", [violation(), line_issued()], expected_version=0)
             tx.batches.put(tenant.encode())
             tx.secrets.put("salt", tenant.encode())
             tx.identities.add(SLA_ID, "gateway", [(b"1" * 16, b"body")])

@@ -1,0 +1,161 @@
+"""Lists that are continued by key, and what a principal may see of their rows: windows, violations, credit lines.
+
+A page is read by its key (start, id), so it costs the same wherever it stands. Rows are those of
+``ledger.app.ports.Views`` without what the principal may not see: that is None and named in ``withheld``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import IO, Any
+
+from ledger.app.access import METRIC_SCOPES, Principal, redact
+from ledger.app.exports import ControlTotals, credit_rows, write_credit_export
+from ledger.app.ports import Database, Transaction
+from ledger.app.queries import Page, Row
+from ledger.errors import CursorInvalid, NotFound
+
+_COUNTS = ("good", "valid", "bad", "worst")
+
+
+class Lists:
+    """The lists of one tenant. Every method raises ``Unavailable`` where the database cannot be read.
+
+    ``after`` is the ``last_id`` of the page before. Lists raise ``NotFound`` for an unknown agreement, or one that
+    the principal may not see, and ``CursorInvalid``.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """``database`` is that of the tenant."""
+        self._database = database
+
+    def windows(self, principal: Principal, sla_id: str, period: str, *, after: str | None, limit: int) -> Page:
+        """{index, start_ns, end_ns, state, excluded_requests, objectives, seq} by index.
+
+        ``objectives`` are {id, indicator, good, bad} in the agreement's order; counts that the principal may not see
+        are None.
+        """
+        with self._database.read() as tx:
+            _visible_agreements(tx, principal, sla_id)
+            objectives = tx.views.agreement(sla_id)["document"]["objectives"]
+            rows = tx.views.windows_page(sla_id, period, after=_index(after), limit=limit + 1)
+        shown = [_window(row, objectives, principal) for row in rows]
+        return _page(shown, limit, "index")
+
+    def violations(
+        self,
+        principal: Principal,
+        *,
+        sla_id: str | None,
+        state: str | None,
+        objective: str | None,
+        after: str | None,
+        limit: int,
+    ) -> Page:
+        """Violations by start."""
+        with self._database.read() as tx:
+            rows = tx.views.violations(
+                sla_ids=_visible_agreements(tx, principal, sla_id),
+                state=state,
+                objective=objective,
+                after=_place(after, tx.views.violation),
+                limit=limit + 1,
+            )
+        return _page([visible_violation(row, principal) for row in rows], limit, "id")
+
+    def violation(self, principal: Principal, violation_id: str) -> Row:
+        """Raises ``NotFound``."""
+        with self._database.read() as tx:
+            row = tx.views.violation(violation_id)
+        if not principal.may_see(row["sla_id"]):
+            raise NotFound(f"there is no violation {violation_id}", violation=violation_id)
+        return visible_violation(row, principal)
+
+    def credit_lines(
+        self,
+        principal: Principal,
+        *,
+        sla_id: str | None,
+        statement_id: str | None,
+        status: str | None,
+        after: str | None,
+        limit: int,
+    ) -> Page:
+        """Credit lines by start of their period. Whoever may see credits may see all of a line."""
+        with self._database.read() as tx:
+            rows = tx.views.credit_lines(
+                sla_ids=_visible_agreements(tx, principal, sla_id),
+                statement_id=statement_id,
+                status=status,
+                after=_place(after, tx.views.credit_line),
+                limit=limit + 1,
+            )
+        return _page(rows, limit, "id")
+
+    def export_credits(
+        self, principal: Principal, out: IO[bytes], *, from_ns: int | None, to_ns: int | None
+    ) -> ControlTotals:
+        """Write the credit lines of periods that start in [from, to) as ``ledger.app.exports`` says, from one state
+        of the database."""
+        with self._database.read() as tx:
+            rows = credit_rows(tx, sla_ids=principal.sla_ids, from_ns=from_ns, to_ns=to_ns)
+            return write_credit_export(rows, out)
+
+
+def visible_violation(row: Row, principal: Principal) -> Row:
+    """What a principal may see of a violation, with the names of what is withheld."""
+    shown, withheld = redact("violation", row, principal)
+    if METRIC_SCOPES[row["indicator"]] not in principal.scopes:
+        shown |= dict.fromkeys(_COUNTS)
+        withheld += _COUNTS
+    return {**shown, "withheld": sorted(withheld)}
+
+
+def _window(row: Row, objectives: Iterable[Mapping[str, Any]], principal: Principal) -> Row:
+    cells = []
+    for objective in objectives:
+        # Terms may have changed since the window was judged.
+        cell = row["cells"].get(objective["id"])
+        if cell is not None:
+            seen = METRIC_SCOPES[objective["indicator"]] in principal.scopes
+            counts = cell if seen else {"good": None, "bad": None}
+            cells.append({"id": objective["id"], "indicator": objective["indicator"], **counts})
+    names = ("index", "start_ns", "end_ns", "state", "excluded_requests", "seq")
+    return {**{name: row[name] for name in names}, "objectives": cells}
+
+
+def _visible_agreements(tx: Transaction, principal: Principal, sla_id: str | None) -> frozenset[str] | None:
+    """The agreements that a list is about; None: all. Raises ``NotFound`` for one that is not to be seen."""
+    if sla_id is None:
+        return principal.sla_ids
+    if not principal.may_see(sla_id):
+        raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
+    # An empty list for a misspelt id would read as "nothing happened".
+    tx.views.agreement(sla_id)
+    return frozenset({sla_id})
+
+
+def _place(after: str | None, find: Callable[[str], Row]) -> tuple[int, str] | None:
+    """Where the row named ``after`` stands: what a list is ordered by never changes of a row."""
+    if after is None:
+        return None
+    try:
+        return find(after)["start_ns"], after
+    except NotFound:
+        raise _no_place(after) from None
+
+
+def _index(after: str | None) -> int | None:
+    if after is not None and not (after.isascii() and after.isdigit() and len(after) <= 7):
+        raise _no_place(after)
+    return None if after is None else int(after)
+
+
+def _no_place(after: str) -> CursorInvalid:
+    return CursorInvalid("the cursor names nothing in this ledger; start again without one", after=after[:200])
+
+
+def _page(rows: Sequence[Row], limit: int, id_name: str) -> Page:
+    """One row more than ``limit`` was asked for: it tells whether there is another page."""
+    found = rows[:limit]
+    return Page(found, str(found[-1][id_name]) if len(rows) > limit else None)

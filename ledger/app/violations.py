@@ -1,0 +1,158 @@
+"""Recording violations: what the judged windows of a period say, as events of one stream a period.
+
+A violation is known by agreement, period, objective and first window. Judging the same facts again appends nothing.
+Where other facts change the windows, an open violation is stated anew (``violation_updated``) or closed; one that was
+closed with other figures, or that no longer holds, is withdrawn, and what holds instead is opened. Evidence is
+what was at hand when an event was recorded: telemetry that comes later changes no violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.app.agreements import RegisteredAgreement
+from ledger.app.ports import Receipt, Transaction
+from ledger.app.telemetry import Evidence, FindEvidence
+from ledger.app.windows import JudgedPeriod
+from ledger.domain.calendar import Period
+from ledger.domain.events import NewEvent
+from ledger.domain.naming import observations_stream, violation_id, violations_stream
+from ledger.domain.violations import Violation, violations
+
+MAX_SIGNALS = 100
+"""The most samples and events that one violation event carries."""
+
+_OPEN = ("violation_opened", "violation_updated")
+_FACTS = ("target", "from_ns", "to_ns", "windows", "good", "valid", "bad", "worst")
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorder:
+    """What the events of one period have in common. ``batches`` are (digest, from, to) of the facts judged."""
+
+    tx: Transaction
+    registered: RegisteredAgreement
+    period: Period
+    batches: Sequence[tuple[str, int, int]]
+    find_evidence: FindEvidence
+    now_ns: int
+
+    def events(self, name: str, found: Violation, last: tuple[str, Mapping[str, Any]] | None) -> Iterator[NewEvent]:
+        """What is to be appended for a violation that the windows show, given its last event."""
+        still_open = found.open and self.now_ns < self.period.interval.end_ns
+        facts = self._facts(name, found)
+        if last is None or last[0] == "violation_withdrawn":
+            revision = 1 if last is None else last[1]["revision"] + 1
+            yield from self._begin(facts, found, revision, still_open)
+            return
+        kind, payload = last
+        same, revision = all(payload[key] == facts[key] for key in _FACTS), payload["revision"]
+        if kind in _OPEN:
+            if not still_open:
+                yield self._closed(facts, found, revision)
+            elif not same:
+                yield self._stated("violation_updated", facts, found, revision, self.now_ns)
+        elif still_open or not same or payload["ended_by"] != found.ended_by:
+            yield self.withdrawn(payload, "the windows were judged anew and say something else of it")
+            yield from self._begin(facts, found, revision + 1, still_open)
+
+    def withdrawn(self, payload: Mapping[str, Any], reason: str) -> NewEvent:
+        body = {key: value for key, value in payload.items() if key != "ended_by"}
+        return NewEvent("violation_withdrawn", {**body, "reason": reason}, occurred_at_ns=self.now_ns)
+
+    def _begin(self, facts: Mapping[str, Any], found: Violation, revision: int, still_open: bool) -> Iterator[NewEvent]:
+        yield self._stated("violation_opened", facts, found, revision, found.interval.start_ns)
+        if not still_open:
+            yield self._closed(facts, found, revision)
+
+    def _closed(self, facts: Mapping[str, Any], found: Violation, revision: int) -> NewEvent:
+        event = self._stated("violation_closed", facts, found, revision, found.interval.end_ns)
+        return NewEvent(event.type, {**event.payload, "ended_by": str(found.ended_by)}, event.occurred_at_ns)
+
+    def _stated(self, kind: str, facts: Mapping[str, Any], found: Violation, revision: int, at_ns: int) -> NewEvent:
+        return NewEvent(kind, {**facts, "revision": revision, "evidence": self._evidence(found)}, at_ns)
+
+    def _facts(self, name: str, found: Violation) -> dict[str, Any]:
+        return {
+            "violation_id": name,
+            "sla_id": self.registered.sla_id,
+            "doc_sha256": self.registered.agreement.doc_sha256.hex(),
+            "service": self.registered.agreement.service,
+            "period": str(self.period),
+            "objective": found.objective.id,
+            "indicator": found.objective.indicator,
+            "target": found.objective.target,
+            "first_window": found.first_window,
+            "windows": found.windows,
+            "from_ns": str(found.interval.start_ns),
+            "to_ns": str(found.interval.end_ns),
+            "good": found.good,
+            "valid": found.valid,
+            "bad": found.bad,
+            "worst": {"window": found.worst.index, "good": found.worst.good, "valid": found.worst.valid},
+        }
+
+    def _evidence(self, found: Violation) -> dict[str, Any]:
+        start_ns, end_ns = found.interval.start_ns, found.interval.end_ns
+        signals = self.find_evidence(self.tx, self.registered.agreement.service, found.interval)
+        inputs = {digest for digest, from_ns, to_ns in self.batches if from_ns < end_ns and start_ns < to_ns}
+        return {
+            "inputs": sorted(inputs),
+            "signals": [_signal(each) for each in signals[:MAX_SIGNALS]],
+        }
+
+
+def record_violations(
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    period: Period,
+    judged: JudgedPeriod,
+    *,
+    find_evidence: FindEvidence,
+    now_ns: int,
+) -> tuple[Receipt, ...]:
+    """Append what is new about the violations of a period; empty where nothing is.
+
+    Call it in the transaction that judged the windows. Once ``now_ns`` has passed the period's end no violation of it
+    stays open. Raises ``VersionConflict`` where the period's violations were recorded meanwhile.
+    """
+    stream = violations_stream(registered.sla_id, period.first)
+    last: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    following = 0
+    for event in tx.events.stream(stream):
+        following = event.version + 1
+        last[event.payload["violation_id"]] = event.type, event.payload
+    recorder = _Recorder(tx, registered, period, _batches(tx, registered, judged), find_evidence, now_ns)
+    current = {
+        violation_id(registered.sla_id, period.first, found.objective.id, found.first_window): found
+        for found in violations(registered.agreement, judged.windows)
+    }
+    new = [
+        recorder.withdrawn(payload, "the windows were judged anew and show no violation here")
+        for name, (kind, payload) in last.items()
+        if name not in current and kind != "violation_withdrawn"
+    ]
+    for name, found in current.items():
+        new += recorder.events(name, found, last.get(name))
+    return tx.events.append(stream, new, expected_version=following) if new else ()
+
+
+def _batches(tx: Transaction, registered: RegisteredAgreement, judged: JudgedPeriod) -> Sequence[tuple[str, int, int]]:
+    inputs = set(judged.inputs)
+    found = []
+    for event in tx.events.stream(observations_stream(registered.sla_id, registered.agreement.source)):
+        digest, span = event.payload["digest"], event.payload["span"]
+        if digest in inputs and span is not None:
+            found.append((digest, int(span["from_ns"]), int(span["to_ns"])))
+    return found
+
+
+def _signal(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "kind": str(evidence.kind),
+        "event_id": evidence.event_id,
+        "at_ns": str(evidence.at_ns),
+        "summary": evidence.summary,
+    }

@@ -1,0 +1,90 @@
+"""``sla-ledger export-credits``: the credit lines as a file for finance, and the check of such a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ledger.app.exports import ControlTotals, credit_rows, verify_credit_export, write_credit_export
+from ledger.cli.maintenance import AS_JSON, DATABASE
+from ledger.cli.output import note, print_json, print_table
+from ledger.cli.transfer import reading, writing
+from ledger.domain.instant import parse_instant_ns
+from ledger.domain.money import format_minor_units
+from ledger.errors import BadInput
+from ledger.wiring.data_directory import open_data_directory
+
+
+@click.command("export-credits")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--data", "data_dir", metavar="DIR", type=click.Path(path_type=Path), help="Data directory to export.")
+@click.option(
+    "--from", "since", metavar="WHEN", help="Periods that start then or later: a date (00:00 UTC) or RFC 3339."
+)
+@click.option("--to", "until", metavar="WHEN", help="Periods that start before.")
+@click.option("--tenant", default="default", show_default=True, help="Whose credit lines.")
+@click.option("--verify", is_flag=True, help="Do not write FILE: read it, and hold it to its control totals.")
+@DATABASE
+@AS_JSON
+def export_credits(
+    file: Path,
+    data_dir: Path | None,
+    since: str | None,
+    until: str | None,
+    tenant: str,
+    verify: bool,
+    database_url: str | None,
+    as_json: bool,
+) -> None:
+    """Write every credit line to FILE as CSV with control totals; `-` is the standard output.
+
+    Reversals stand beside what they take back, so a currency's lines sum to what is owed. docs/credits.md says what
+    each column is.
+    """
+    if verify:
+        if data_dir is not None:
+            raise BadInput("--verify reads FILE alone; leave --data out")
+        with reading(file) as source:
+            _print("complete", verify_credit_export(source), as_json=as_json)
+        return
+    if data_dir is None:
+        raise BadInput("name the data directory to export with --data, or check a file with --verify")
+    from_ns, to_ns = _instant(since), _instant(until)
+    with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
+        rows = credit_rows(tx, from_ns=from_ns, to_ns=to_ns)
+        if str(file) == "-":
+            totals = write_credit_export(rows, sys.stdout.buffer)
+            note(f"{totals.lines} lines, SHA-256 {totals.sha256}")
+            return
+        with writing(file) as out:
+            totals = write_credit_export(rows, out)
+    _print(f"wrote {file}", totals, as_json=as_json)
+
+
+def _instant(text: str | None) -> int | None:
+    if text is None:
+        return None
+    return parse_instant_ns(f"{text}T00:00:00Z" if len(text) == len("2023-12-19") else text)
+
+
+def _print(done: str, totals: ControlTotals, *, as_json: bool) -> None:
+    sums = sorted(totals.minor_units.items())
+    if as_json:
+        print_json(
+            {
+                "lines": totals.lines,
+                "totals": [
+                    {"currency": currency, "minor_units": str(units), "amount": format_minor_units(units, currency)}
+                    for currency, units in sums
+                ],
+                "sha256": totals.sha256,
+            }
+        )
+        return
+    click.echo(f"{done}: {totals.lines} lines, SHA-256 {totals.sha256}")
+    if sums:
+        print_table(
+            ("currency", "amount"), [(currency, format_minor_units(units, currency)) for currency, units in sums]
+        )

@@ -1,0 +1,178 @@
+"""Credit lines sum to the credit, to the last minor unit, whatever the currency and the order."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.compensation import CreditTrace
+from ledger.domain.credit_lines import apportion, credit_shares
+from ledger.domain.money import currency_exponent, format_minor_units, minor_units
+from ledger.domain.settlement import settle
+from ledger.domain.violations import violations
+from ledger.domain.window import Window
+from tests.unit.domain.samples import agreement, put, windows
+
+IDLE = (0, 0)
+weights = st.dictionaries(
+    st.text("abcdef", min_size=1, max_size=3),
+    st.fractions(min_value=0, max_value=10**6, max_denominator=1000),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**12), weights)
+def test_the_parts_are_the_whole(total: int, given_weights: dict[str, Fraction]) -> None:
+    whole = sum(given_weights.values())
+    if whole == 0:
+        given_weights = {**given_weights, "z": Fraction(1)}
+        whole = Fraction(1)
+    parts = apportion(total, given_weights)
+    assert sum(parts.values()) == total
+    for key, part in parts.items():
+        exact = total * given_weights[key] / whole
+        assert abs(part - exact) < 1
+        assert part == exact == 0 or given_weights[key] > 0
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**9), weights, st.randoms())
+def test_the_order_does_not_matter(total: int, given_weights: dict[str, Fraction], random: Any) -> None:
+    given_weights |= {"z": Fraction(1, 3)}
+    shuffled = list(given_weights.items())
+    random.shuffle(shuffled)
+    assert apportion(total, dict(shuffled)) == apportion(total, given_weights)
+
+
+def test_equal_shares_get_the_rest_by_key() -> None:
+    assert apportion(100, dict.fromkeys("cab", Fraction(1))) == {"a": 34, "b": 33, "c": 33}
+    # An equal split of what is less than one each.
+    assert apportion(2, dict.fromkeys("cab", Fraction(1))) == {"a": 1, "b": 1, "c": 0}
+
+
+def test_nothing_can_be_shared_out_by_no_weight() -> None:
+    assert apportion(0, {"a": Fraction(0)}) == {"a": 0}
+    with pytest.raises(ValueError, match="weight"):
+        apportion(1, {"a": Fraction(0)})
+
+
+def settled(terms: Agreement, cells: dict[int, tuple[tuple[int, int], ...]]) -> tuple[CreditTrace, list[Window]]:
+    judged = windows(terms, cells)
+    period: Period = terms.period_starting(terms.effective_from.replace(month=6, day=14))
+    trace = settle(terms, period, judged).trace
+    assert trace is not None
+    return trace, judged
+
+
+def shares(terms: Agreement, cells: dict[int, tuple[tuple[int, int], ...]]) -> list[tuple[str | None, int | None, int]]:
+    trace, judged = settled(terms, cells)
+    found = credit_shares(trace, violations(terms, judged))
+    assert sum(share.minor_units for share in found) == trace.credit
+    return [
+        (
+            share.violation and share.violation.objective.id,
+            share.violation and share.violation.first_window,
+            share.minor_units,
+        )
+        for share in found
+    ]
+
+
+def test_the_objective_that_earned_the_credit_carries_it_by_bad_requests() -> None:
+    cells = {1: ((80, 20), IDLE, IDLE), 2: ((100, 0), IDLE, IDLE), 3: ((0, 10), (8, 2), IDLE)}
+    # availability 180/210 pays 50 % (capped at 4000.00), ttft 8/10 pays 15 %: the best one alone.
+    assert shares(agreement(), cells) == [
+        ("availability", 1, 266_667),
+        ("availability", 3, 133_333),
+        ("ttft", 3, 0),
+    ]
+
+
+def test_summed_tiers_are_carried_by_all_that_were_paid() -> None:
+    terms = agreement(lambda plain: put(plain, "compensation.tiers_combine", "sum"))
+    # response is met, so its line is 0; it has no breached window here and so no line at all.
+    cells = {1: ((95, 5), IDLE, (99, 1)), 3: ((100, 0), (8, 2), IDLE)}
+    found = shares(terms, cells)
+    assert [name for name, _, _ in found] == ["availability", "ttft"]
+    assert [units for _, _, units in found] == [228_571, 91_429]
+
+
+def test_a_credit_that_no_violation_stands_for_has_a_line_of_its_own() -> None:
+    # The ratio of a period follows from its windows; here the violation that earned the credit is left out.
+    trace, judged = settled(agreement(), {1: ((90, 10), IDLE, IDLE), 3: (IDLE, (8, 2), IDLE)})
+    terms = agreement()
+    others = [each for each in violations(terms, judged) if each.objective.id == "ttft"]
+    found = credit_shares(trace, others)
+    assert [(share.violation and share.violation.objective.id, share.minor_units) for share in found] == [
+        ("ttft", 0),
+        (None, trace.credit),
+    ]
+    assert [(share.violation, share.minor_units) for share in credit_shares(trace, [])] == [(None, trace.credit)]
+
+
+def test_no_credit_gives_lines_of_nothing() -> None:
+    terms = agreement(lambda plain: put(plain, "compensation.minimum", "9999.00"))
+    assert shares(terms, {1: ((0, 1), IDLE, IDLE)}) == [("availability", 1, 0)]
+    assert shares(agreement(), {1: ((1, 0), IDLE, IDLE)}) == []
+
+
+def test_incidents_carry_what_the_trace_says_of_them() -> None:
+    terms = agreement(name="agreement-impact.yaml")
+    objective = next(at for at, each in enumerate(terms.objectives) if each.id == terms.compensation.impact.objective)  # type: ignore[union-attr]
+
+    def cell(good: int, bad: int) -> tuple[tuple[int, int], ...]:
+        return tuple((good, bad) if at == objective else IDLE for at in range(len(terms.objectives)))
+
+    trace, judged = settled(terms, {1: cell(90, 10), 2: cell(100, 0), 3: cell(0, 50)})
+    found = {
+        share.violation.first_window: share.minor_units
+        for share in credit_shares(trace, violations(terms, judged))
+        if share.violation
+    }
+    assert sum(found.values()) == trace.credit > 0
+    for incident in trace.incidents:
+        if trace.tier_amount is None and trace.combined_amount == trace.capped_amount:
+            assert abs(found[incident.first_window] - incident.amount) < 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(["JPY", "USD", "KWD"]),
+    st.integers(1, 10**7),
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 9)), min_size=24, max_size=24),
+    st.sampled_from(["best", "sum"]),
+    st.randoms(),
+)
+def test_lines_sum_to_the_credit_in_every_currency(
+    currency: str, base: int, hours: list[tuple[int, int, int]], combine: str, random: Any
+) -> None:
+    def change(plain: dict[str, Any]) -> None:
+        plain["compensation"] |= {
+            "currency": currency,
+            "base": format_minor_units(base, currency),
+            "caps": {},
+            "minimum": "0",
+            "tiers_combine": combine,
+        }
+
+    terms = agreement(change)
+    cells = {hour: ((good, bad), (good, late), (good, 0)) for hour, (good, bad, late) in enumerate(hours)}
+    trace, judged = settled(terms, cells)
+    found = list(violations(terms, judged))
+    lines = credit_shares(trace, found)
+    assert sum(line.minor_units for line in lines) == trace.credit
+    assert all(line.minor_units >= 0 for line in lines)
+    assert sum(line.violation is not None for line in lines) == len(found)
+    amounts = [format_minor_units(line.minor_units, currency) for line in lines]
+    assert sum(minor_units(amount, currency) for amount in amounts) == trace.credit
+    assert all(len(amount.partition(".")[2]) == currency_exponent(currency) for amount in amounts)
+    random.shuffle(found)
+    assert credit_shares(trace, found) == lines

@@ -1,0 +1,124 @@
+"""Violations are maximal runs of observed windows that miss a target by their own counts."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.domain.compensation import incidents
+from ledger.domain.naming import violation_id
+from ledger.domain.violations import EndedBy, Violation, violations
+from ledger.domain.window import Cell, Window, WindowState
+from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, windows
+
+TERMS = agreement()
+IDLE = (0, 0)
+GOOD, BAD = ((10, 0), IDLE, IDLE), ((7, 3), IDLE, IDLE)
+
+
+def found(cells: dict[int, tuple[tuple[int, int], ...]], **states: tuple[int, ...]) -> tuple[Violation, ...]:
+    return violations(TERMS, windows(TERMS, cells, **states))
+
+
+def test_a_run_has_its_windows_counts_and_worst_window() -> None:
+    (violation,) = found({3: BAD, 4: ((1, 9), IDLE, IDLE), 5: ((10, 90), IDLE, IDLE), 6: GOOD})
+    assert violation.objective.id == "availability"
+    assert (violation.first_window, violation.windows) == (3, 3)
+    assert (violation.interval.start_ns, violation.interval.end_ns) == (DAY_NS + 3 * HOUR_NS, DAY_NS + 6 * HOUR_NS)
+    assert (violation.good, violation.valid, violation.bad) == (18, 120, 102)
+    # 1 of 10 and 10 of 100 are equally bad: the busier one is the worst.
+    assert (violation.worst.index, violation.worst.good, violation.worst.valid) == (5, 10, 100)
+    assert (violation.open, violation.ended_by) == (False, EndedBy.MET)
+
+
+def test_what_ends_a_run() -> None:
+    assert [each.first_window for each in found({3: BAD, 4: (IDLE, (5, 0), IDLE), 5: BAD, 6: GOOD})] == [3, 5]
+    for states, ended_by in (
+        ({}, EndedBy.IDLE),
+        ({"excluded": (4,)}, EndedBy.EXCLUDED),
+        ({"no_data": (4,)}, EndedBy.NO_DATA),
+    ):
+        first, second = found({3: BAD, 5: BAD, 6: GOOD}, **states)
+        assert (first.windows, first.ended_by, first.open) == (1, ended_by, False)
+        assert second.first_window == 5
+
+
+def test_nothing_judged_after_it_leaves_it_open() -> None:
+    (violation,) = found({3: BAD}, no_data=tuple(range(4, 24)))
+    assert (violation.open, violation.ended_by) == (True, EndedBy.NO_DATA)
+    (violation,) = found({23: BAD})
+    assert (violation.open, violation.ended_by) == (True, EndedBy.PERIOD_END)
+    (violation,) = found({3: BAD}, no_data=tuple(range(4, 23)))
+    assert not violation.open
+
+
+def test_the_comparison_is_exact() -> None:
+    # 99.95 % of 2000 is 1999: met exactly; of 2001 it is not.
+    assert not found({3: ((1999, 1), IDLE, IDLE)})
+    assert found({3: ((1998, 2), IDLE, IDLE)})
+
+
+def test_objectives_are_judged_apart() -> None:
+    cells = {2: ((9, 1), (0, 5), IDLE), 3: ((10, 0), (0, 5), IDLE)}
+    assert [(each.objective.id, each.first_window, each.windows) for each in found(cells)] == [
+        ("availability", 2, 1),
+        ("ttft", 2, 2),
+    ]
+
+
+def test_an_id_says_what_a_violation_is_about() -> None:
+    (violation,) = found({3: BAD})
+    sla_id = "0x" + "5a" * 32
+    name = violation_id(sla_id, TERMS.effective_from, violation.objective.id, violation.first_window)
+    assert name == f"{'5a' * 6}.2023-01-01.availability.w3"
+
+
+@st.composite
+def judged(draw: st.DrawFn) -> list[Window]:
+    counts = st.tuples(st.integers(0, 3), st.integers(0, 2))
+    result = []
+    for window in windows(TERMS, {}):
+        state = draw(st.sampled_from(WindowState))
+        pairs = draw(st.tuples(counts, counts, counts)) if state is WindowState.OBSERVED else (IDLE,) * 3
+        result.append(Window(window.interval, state, tuple(Cell(*pair) for pair in pairs)))
+    return result
+
+
+@settings(max_examples=25, deadline=None)
+@given(judged())
+def test_every_breached_window_is_in_exactly_one_maximal_run(given_windows: list[Window]) -> None:
+    result = violations(TERMS, given_windows)
+    for index, objective in enumerate(TERMS.objectives):
+        cells = [window.cells[index] for window in given_windows]
+        breached = {
+            at
+            for at, cell in enumerate(cells)
+            if cell.good * 10**9 < cell.valid * objective.target_ppb and given_windows[at].state is WindowState.OBSERVED
+        }
+        mine = [each for each in result if each.objective == objective]
+        runs = [set(range(each.first_window, each.first_window + each.windows)) for each in mine]
+        assert sum(map(len, runs)) == len(breached)
+        assert set().union(*runs) == breached
+        for run, each in zip(runs, mine, strict=True):
+            assert min(run) - 1 not in breached
+            assert max(run) + 1 not in breached
+            assert each.bad == sum(cells[at].bad for at in run)
+            assert each.worst.index in run
+    assert [each.first_window for each in result] == sorted(each.first_window for each in result)
+
+
+@settings(max_examples=25, deadline=None)
+@given(judged())
+def test_the_incidents_of_an_impact_rule_are_violations(given_windows: list[Window]) -> None:
+    terms = agreement(name="agreement-impact.yaml")
+    assert terms.compensation.impact is not None
+    paid = incidents(terms, terms.compensation.impact, [_for(terms, window) for window in given_windows])
+    broken = violations(terms, [_for(terms, window) for window in given_windows])
+    mine = [each for each in broken if each.objective.id == terms.compensation.impact.objective]
+    assert [(each.first_window, each.windows, each.good, each.valid) for each in paid] == [
+        (each.first_window, each.windows, each.good, each.valid) for each in mine
+    ]
+
+
+def _for(terms: object, window: Window) -> Window:
+    return Window(window.interval, window.state, window.cells[: len(terms.objectives)])  # type: ignore[attr-defined]
