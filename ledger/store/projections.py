@@ -152,6 +152,10 @@ def _anchor(event: StoredEvent) -> Iterable[RowChange]:
     yield _of_statement(event, "view_anchor")
 
 
+def _anchor_confirmation(event: StoredEvent) -> Iterable[RowChange]:
+    yield _of_statement(event, "view_anchor_confirmation")
+
+
 def _of_statement(event: StoredEvent, view: str) -> RowChange:
     payload = event.payload
     body = {name: value for name, value in payload.items() if name not in {"statement_id", "sla_id"}}
@@ -164,6 +168,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "statement_issued": _statement,
     "attestation_recorded": _attestation,
     "anchor_recorded": _anchor,
+    "anchor_confirmed": _anchor_confirmation,
 }
 
 SHOWN_TYPES = frozenset(_HANDLERS)
