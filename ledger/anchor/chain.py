@@ -265,8 +265,8 @@ class AnchorChain:
         return None
 
     def receipt(self, tx_hash: str) -> TxReceipt | None:
-        """See ``Sender.receipt``."""
-        return self._sender.receipt(tx_hash)
+        """The receipt of a stored transaction, None where no block of the chain holds it."""
+        return self._sender.standing(tx_hash)
 
     def latest_block(self) -> int:
         """Number of the newest block."""

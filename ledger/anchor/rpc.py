@@ -21,6 +21,9 @@ from ledger.errors import ChainUnavailable
 REQUEST_TIMEOUT_S: Final = 10
 RETRY_AFTER_S: Final = 5
 
+# Where an error may be what a contract or the pool of transactions says about what was asked.
+_JUDGED: Final = frozenset({"eth_call", "eth_sendRawTransaction"})
+
 
 class RpcProvider(HTTPProvider):
     """One node. Raises ChainUnavailable, naming its host alone, for everything but a well-formed answer."""
@@ -48,6 +51,8 @@ class RpcProvider(HTTPProvider):
             self._refuse("answers with something that is no JSON")
         if not _fits(answer, json.loads(data)["id"]):
             self._refuse(f"answers {method} with something that is no answer to it")
+        if "error" in answer and method not in _JUDGED:
+            self._refuse(f"refuses {method}: {answer['error']['message']}")
         return answer  # type: ignore[no-any-return]
 
     def _refuse(self, what: str) -> NoReturn:
@@ -77,7 +82,7 @@ def shown_host(url: str) -> str:
 def _fits(answer: object, request_id: int) -> bool:
     if not isinstance(answer, dict) or answer.get("jsonrpc") != "2.0" or answer.get("id") != request_id:
         return False
-    error = answer.get("error")
-    if error is None:
+    if "error" not in answer:
         return "result" in answer
+    error = answer["error"]
     return isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -108,11 +108,37 @@ class Sender:
             return tx.chain.of_effect(self.chain_id, effect)
 
     def resend(self) -> tuple[TxReceipt, ...]:
-        """Send again, byte for byte and in order, what is stored but was not seen in a block."""
+        """Take up what processes that died have left: send again, byte for byte and in order, what is in no block.
+
+        Notes the blocks of what was included meanwhile, and waits for nothing. Returns the receipts that were found.
+        """
+        found = []
         with self._alone:
             with self._database.read() as tx:
                 waiting = tx.chain.not_included(self.chain_id)
-            return tuple(self._deliver(transaction) for transaction in waiting)
+            for transaction in waiting:
+                with _talking(transaction.purpose, sender=transaction.sender, tx_hash=transaction.tx_hash):
+                    if self.standing(transaction.tx_hash) is None:
+                        # Whoever needs its effect signs anew where its nonce is gone.
+                        with suppress(ChainUnavailable):
+                            self._send_from(transaction.sender, until=transaction)
+                    receipt = self.standing(transaction.tx_hash)
+                found += [] if receipt is None else [receipt]
+        return tuple(found)
+
+    def standing(self, tx_hash: str) -> TxReceipt | None:
+        """As ``receipt``; the block is noted with the stored transaction, which a reorganisation may have moved."""
+        receipt = self.receipt(tx_hash)
+        if receipt is None:
+            return None
+        number, block_hash = receipt["blockNumber"], "0x" + bytes(receipt["blockHash"]).hex()
+        failed = receipt["status"] != 1
+        with self._database.read() as tx:
+            known = tx.chain.by_hash(tx_hash)
+        if (known.block_number, known.block_hash, known.failed) != (number, block_hash, failed):
+            with self._database.begin() as tx:
+                tx.chain.included(tx_hash, block_number=number, block_hash=block_hash, failed=failed)
+        return receipt
 
     def receipt(self, tx_hash: str) -> TxReceipt | None:
         """The receipt of a transaction in the node's canonical chain; None where no block of it holds it."""
@@ -202,7 +228,7 @@ class Sender:
         deadline_s, send_at_s, pause_s = self._monotonic_s() + self._receipt_timeout_s, 0.0, _POLL_S
         refused: Exception | None = None
         with _talking(purpose, tx_hash=tx_hash, sender=transaction.sender):
-            while (receipt := self.receipt(tx_hash)) is None:
+            while (receipt := self.standing(tx_hash)) is None:
                 if self._monotonic_s() >= deadline_s:
                     raise _not_included(purpose, tx_hash, refused)
                 if self._monotonic_s() >= send_at_s:
@@ -211,13 +237,6 @@ class Sender:
                     continue
                 self._sleep(pause_s)
                 pause_s = min(2 * pause_s, _SLOWEST_POLL_S)
-        with self._database.begin() as tx:
-            tx.chain.included(
-                tx_hash,
-                block_number=receipt["blockNumber"],
-                block_hash="0x" + bytes(receipt["blockHash"]).hex(),
-                failed=receipt["status"] != 1,
-            )
         return receipt
 
     def _send_from(self, sender: str, *, until: StoredTransaction | None = None) -> Exception | None:

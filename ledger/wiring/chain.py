@@ -149,6 +149,7 @@ class RpcChain:
         return Sender(self._w3, self._database)
 
     def _open(self, *, deploy: bool) -> RegistryAnchor:
+        self._sender.resend()
         named, deployer = self._settings.registry, self._accounts.deployer
         address = to_checksum_address(named) if named else registry_address(deployer.address)
         if not deploy or named:
