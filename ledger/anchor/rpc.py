@@ -18,7 +18,8 @@ from web3.types import RPCEndpoint, RPCResponse
 
 from ledger.errors import ChainUnavailable
 
-REQUEST_TIMEOUT_S: Final = 10
+CONNECT_TIMEOUT_S: Final = 3.0
+REQUEST_TIMEOUT_S: Final = 10.0
 RETRY_AFTER_S: Final = 5
 
 # Where an error may be what a contract or the pool of transactions says about what was asked.
@@ -30,7 +31,7 @@ class RpcProvider(HTTPProvider):
 
     def __init__(self, url: str, *, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
         # Repeating is the outbox's business: what waits here would hold a worker.
-        super().__init__(URI(url), {"timeout": timeout_s}, exception_retry_configuration=None)
+        super().__init__(URI(url), {"timeout": (CONNECT_TIMEOUT_S, timeout_s)}, exception_retry_configuration=None)
         self._host = shown_host(url)
 
     def __str__(self) -> str:

@@ -240,16 +240,18 @@ class Sender:
         return receipt
 
     def _send_from(self, sender: str, *, until: StoredTransaction | None = None) -> Exception | None:
-        """Send what is stored of a sender and the chain has not executed, in the order of nonces.
+        """Send what is stored of a sender and the node does not have, in the order of nonces.
 
         So no nonce is ever missing below one that is waited for, whatever died or was dropped by a reorganisation.
         Returns what the node said against ``until``; what it says against others is for those who wait for them.
         """
-        next_nonce = self._w3.eth.get_transaction_count(to_checksum_address(sender))
-        if until is not None and until.nonce < next_nonce:
+        address = to_checksum_address(sender)
+        if until is not None and until.nonce < self._w3.eth.get_transaction_count(address):
             return self._passed_by(until)
+        # Up to the first nonce that is missing the node has everything, in blocks or in its pool.
+        first_missing = self._w3.eth.get_transaction_count(address, "pending")
         with self._database.read() as tx:
-            stored = tx.chain.from_nonce(self.chain_id, sender, next_nonce)
+            stored = tx.chain.from_nonce(self.chain_id, sender, first_missing)
         said = None
         for transaction in stored:
             if until is not None and transaction.nonce > until.nonce:

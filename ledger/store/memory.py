@@ -34,9 +34,9 @@ from ledger.store.appending import (
     require_same_request,
 )
 from ledger.store.batches import no_batch
-from ledger.store.chain import no_transaction, require_free
 from ledger.store.following import Following
 from ledger.store.log import SignedCheckpoint, StoredLog
+from ledger.store.memory_chain import MemoryChain
 from ledger.store.outbox import MAX_ERROR_CHARS, no_stage
 from ledger.store.projections import RowChange, apply, forget, rebuild
 from ledger.store.queries import StoredViews, ViewRow
@@ -138,7 +138,7 @@ class MemoryDatabase(Following):
             batches=_Batches(handle, tenant),
             identities=_Identities(handle, tenant),
             outbox=_Outbox(handle),
-            chain=_Chain(handle),
+            chain=MemoryChain(handle),
             secrets=_Secrets(handle, tenant),
             views=StoredViews(views),
         )
@@ -348,67 +348,6 @@ class _Outbox:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chain:
-    handle: _Handle
-
-    def reserve(self, chain_id: int) -> None:
-        """Nothing to do: transactions that write come one after the other."""
-
-    def add(self, transaction: StoredTransaction) -> None:
-        rows = self.handle.changing.chain
-        chain_id, place = transaction.chain_id, (transaction.sender, transaction.nonce)
-        known = [
-            other
-            for other in rows.values()
-            if other.tx_hash == transaction.tx_hash
-            or (other.chain_id, other.ordinal) == (chain_id, transaction.ordinal)
-            or (other.chain_id, (other.sender, other.nonce)) == (chain_id, place)
-        ]
-        require_free(transaction, known)
-        rows.setdefault(transaction.tx_hash, transaction)
-
-    def included(self, tx_hash: str, *, block_number: int, block_hash: str, failed: bool = False) -> None:
-        known = self.by_hash(tx_hash)
-        self.handle.changing.chain[tx_hash] = replace(
-            known, block_number=block_number, block_hash=block_hash, failed=failed
-        )
-
-    def superseded(self, tx_hash: str) -> None:
-        known = self.by_hash(tx_hash)
-        self.handle.changing.chain[tx_hash] = replace(known, block_number=None, block_hash=None, failed=True)
-
-    def by_hash(self, tx_hash: str) -> StoredTransaction:
-        known = self.handle.state.chain.get(tx_hash)
-        if known is None:
-            raise no_transaction(tx_hash)
-        return known
-
-    def of_effect(self, chain_id: int, effect: str) -> StoredTransaction | None:
-        found = [each for each in self.of_chain(chain_id) if each.effect == effect and not each.failed]
-        return found[-1] if found else None
-
-    def next_place(self, chain_id: int, sender: str) -> tuple[int, int]:
-        rows = self.of_chain(chain_id)
-        nonces = [each.nonce for each in rows if each.sender == sender]
-        return max((each.ordinal for each in rows), default=-1) + 1, max(nonces, default=-1) + 1
-
-    def from_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
-        found = [each for each in self.of_chain(chain_id) if each.sender == sender and each.nonce >= nonce]
-        return sorted(found, key=lambda each: each.nonce)
-
-    def not_included(self, chain_id: int) -> Sequence[StoredTransaction]:
-        return [each for each in self.of_chain(chain_id) if each.block_number is None and not each.failed]
-
-    def of_chain(self, chain_id: int, *, newest: int | None = None) -> Sequence[StoredTransaction]:
-        rows = [each for each in self.handle.state.chain.values() if each.chain_id == chain_id]
-        rows.sort(key=lambda each: each.ordinal)
-        return rows if newest is None else rows[max(len(rows) - newest, 0) :]
-
-    def count(self, chain_id: int) -> int:
-        return len(self.of_chain(chain_id))
-
-
-@dataclass(frozen=True, slots=True)
 class _Secrets:
     handle: _Handle
     tenant: str
@@ -464,7 +403,7 @@ class MemoryTransaction:
     batches: _Batches
     identities: _Identities
     outbox: _Outbox
-    chain: _Chain
+    chain: MemoryChain
     secrets: _Secrets
     views: StoredViews
 

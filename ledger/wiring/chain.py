@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final, Protocol, TypedDict
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils import to_checksum_address
 from web3 import Web3
+from web3.types import RPCEndpoint
 
 from ledger.anchor.chain import AnchorChain, registry_address
 from ledger.anchor.embedded import EmbeddedChain, Genesis
@@ -21,11 +24,13 @@ from ledger.app.ports import Database, StoredTransaction
 from ledger.app.queries import ChainStatus, ChainTransactionStatus
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.instant import SECOND_NS, Clock
-from ledger.errors import ChainUnavailable, SettingInvalid, SlaLedgerError
+from ledger.errors import AnchorRefused, ChainUnavailable, SettingInvalid, SlaLedgerError
 from ledger.settings import ChainSettings
 
 GENESIS_BALANCE_WEI = 10**24
 SHOWN_TRANSACTIONS: Final = 100
+STATUS_KEPT_S: Final = 1.0
+ERROR_KEPT_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +87,39 @@ class ReplayedChain:
         }
 
 
+class Deployment(TypedDict):
+    """Where a registry stands, whether it was put there just now, and who pays for what is sent."""
+
+    chain_id: str
+    registry: str
+    deployed: bool
+    deployer: str
+    issuer: str
+
+
 class RpcChain:
     """The chain of a node. Nothing is asked of it before it is needed: what is stored is served without it.
 
     Any number of processes may work on it with the same keys and database.
     """
 
-    def __init__(self, database: Database, accounts: ChainAccounts, settings: ChainSettings, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        accounts: ChainAccounts,
+        settings: ChainSettings,
+        clock: Clock,
+        *,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         if settings.rpc_url is None:
             raise SettingInvalid("no node is named: set SLA_LEDGER_CHAIN_RPC", setting="SLA_LEDGER_CHAIN_RPC")
         self._database = database
         self._accounts = accounts
         self._settings = settings
         self._clock = clock
+        self._monotonic_s = monotonic_s
+        self._status: tuple[float, ChainStatus] | None = None
         self._w3 = rpc_web3(settings.rpc_url)
 
     @cached_property
@@ -106,7 +131,7 @@ class RpcChain:
     def confirmations(self) -> int:
         return self._settings.confirmations_on(self._sender.chain_id)
 
-    def deploy(self) -> RegistryAnchor:
+    def deploy(self) -> Deployment:
         """The registry of the deployer's key, deployed unless it is there.
 
         Raises ``AnchorRefused``, ``ChainUnavailable``, and ``SettingInvalid`` where the settings name a registry.
@@ -117,29 +142,59 @@ class RpcChain:
                 "deploy a registry with this directory's deployer key",
                 setting="SLA_LEDGER_REGISTRY",
             )
-        return self._open(deploy=True)
+        deployer = self._accounts.deployer.address
+        before = bool(self._w3.eth.get_code(registry_address(deployer)))
+        anchor = self._open(deploy=True)
+        return {
+            "chain_id": str(anchor.chain_id),
+            "registry": anchor.registry,
+            "deployed": not before,
+            "deployer": deployer,
+            "issuer": self._accounts.issuer.address,
+        }
+
+    def fund(self) -> None:
+        """Give deployer and issuer a local node's test money, if they have none. Raises ``AnchorRefused`` elsewhere."""
+        if self._sender.chain_id not in TEST_CHAIN_IDS:
+            raise AnchorRefused(
+                f"chain {self._sender.chain_id} is no local test chain; send money to deployer and issuer yourself",
+                chain_id=self._sender.chain_id,
+            )
+        for account in (self._accounts.deployer, self._accounts.issuer):
+            if not self._w3.eth.get_balance(account.address):
+                request = RPCEndpoint("anvil_setBalance")
+                self._w3.provider.make_request(request, [account.address, hex(GENESIS_BALANCE_WEI)])
 
     def status(self) -> ChainStatus:
+        # Every list of statements asks for it, and a node that is away must not hold each of them up.
+        now_s = self._monotonic_s()
+        if self._status is None or self._status[0] <= now_s:
+            status = self._read_status()
+            keep_s = STATUS_KEPT_S if status["error"] is None else ERROR_KEPT_S
+            self._status = (self._monotonic_s() + keep_s, status)
+        return self._status[1]
+
+    def _read_status(self) -> ChainStatus:
+        status: ChainStatus = {
+            "kind": "rpc",
+            "chain_id": None,
+            "registry": None,
+            "error": None,
+            "total": 0,
+            "transactions": [],
+        }
         try:
             chain_id = self._sender.chain_id
         except SlaLedgerError as error:
-            return {
-                "kind": "rpc",
-                "chain_id": None,
-                "registry": None,
-                "error": error.message,
-                "total": 0,
-                "transactions": [],
-            }
+            return {**status, "error": error.message}
         with self._database.read() as tx:
             total = tx.chain.count(chain_id)
             newest = tx.chain.of_chain(chain_id, newest=SHOWN_TRANSACTIONS)
         opened = self.__dict__.get("anchor")
         return {
-            "kind": "rpc",
+            **status,
             "chain_id": chain_id,
             "registry": None if opened is None else opened.registry,
-            "error": None,
             "total": total,
             "transactions": [_shown(transaction, None) for transaction in newest],
         }

@@ -119,7 +119,7 @@ class Services:
         self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
         self._lock: DirectoryLock | None = None
         self._genesis_timestamp_s = genesis_timestamp_s
-        self._chain_settings = read_chain_settings(os.environ)
+        self.chain_settings = read_chain_settings(os.environ)
         circuits = load_circuits(resource_dir("circuits"))
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
         self._provers = {circuit.name: Groth16Prover(circuit, keys) for circuit in circuits}
@@ -137,8 +137,8 @@ class Services:
         accounts = ChainAccounts.from_secrets(
             deployer=self.keyring.secret("deployer-evm"), issuer=self.keyring.secret("issuer-evm")
         )
-        if self._chain_settings.rpc_url is not None:
-            return RpcChain(self.database, accounts, self._chain_settings, self.clock)
+        if self.chain_settings.rpc_url is not None:
+            return RpcChain(self.database, accounts, self.chain_settings, self.clock)
         self._lock = DirectoryLock(self.folder)
         with self.database.begin() as tx:
             tx.outbox.release()

@@ -9,8 +9,10 @@ import pytest
 from ledger.anchor.chain import registry_address
 from ledger.anchor.sender import Call, Sender
 from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotYet, SettingInvalid
+from ledger.settings import ChainSettings
 from ledger.wiring.chain import RpcChain
 from tests.chain.conftest import ACCOUNTS, chain_of, recordings, sent
+from tests.conformance.samples import StepClock
 from tests.support.anvil import Anvil, running_anvil
 from tests.support.settled import Settled
 
@@ -195,7 +197,9 @@ def test_elsewhere_a_registry_is_deployed_by_whoever_pays(settled: Settled) -> N
         with pytest.raises(ChainUnavailable, match=ACCOUNTS.deployer.address):
             chain.deploy()
         node.fund(ACCOUNTS.deployer.address, ACCOUNTS.issuer.address)
-        assert chain.deploy().registry == chain.deploy().registry == chain.anchor.registry
+        first, second = chain.deploy(), chain.deploy()
+        assert (first["deployed"], second["deployed"]) == (True, False)
+        assert first["registry"] == second["registry"] == chain.anchor.registry
         assert chain.confirmations == 12
         proof = settled.prove(0, chain.anchor)
         with pytest.raises(DevKeyRefused):
@@ -236,13 +240,31 @@ def test_what_a_contract_refuses_is_said_in_its_words(node: Anvil, settled: Sett
     assert refused.value.data["error"] == "NotAContract"
 
 
-def test_the_status_is_what_is_stored(node: Anvil, settled: Settled, chain: RpcChain) -> None:
+def test_the_status_is_what_is_stored(node: Anvil, settled: Settled) -> None:
+    now_s = 0.0
+    chain = RpcChain(settled.database, ACCOUNTS, ChainSettings(node.url), StepClock(), monotonic_s=lambda: now_s)
     before = chain.status()
     assert (before["kind"], before["chain_id"], before["registry"], before["total"]) == ("rpc", 31337, None, 0)
     registry = chain.anchor.registry
+    assert chain.status() == before, "kept for a moment"
+    now_s = 2.0
     after = chain.status()
     assert (after["registry"], after["total"]) == (registry, 1)
     assert after["transactions"][0]["block_number"] == 1
+
+
+def test_a_status_without_the_node_asks_for_it_now_and_then(settled: Settled) -> None:
+    now_s = 0.0
+    chain = RpcChain(
+        settled.database, ACCOUNTS, ChainSettings("http://127.0.0.1:9"), StepClock(), monotonic_s=lambda: now_s
+    )
+    away = chain.status()
+    assert (away["chain_id"], away["total"]) == (None, 0)
+    assert "127.0.0.1:9" in str(away["error"])
+    now_s = 10.0
+    assert chain.status() is away
+    now_s = 20.0
+    assert chain.status() is not away
 
 
 def drop(node: Anvil, height: int) -> None:
