@@ -415,16 +415,19 @@ class WitnessesUnavailable(Unavailable):
     code = "witnesses_unavailable"
 
 
-class ChainUnavailable(Unavailable):
-    """The chain did not answer, or a transaction was not included in time; its bytes are stored for re-sending."""
-
-    code = "chain_unavailable"
-
-
 class NotYet(Unavailable):
     """What the work waits for has not happened; it is tried again after ``retry_after_s``, as often as it takes."""
 
     code = "not_yet"
+
+
+class ChainUnavailable(NotYet):
+    """The chain did not answer, or a transaction was not included in time; its bytes are stored for re-sending.
+
+    A chain that is away for an hour is no reason to give up what is to be recorded there, so this waits.
+    """
+
+    code = "chain_unavailable"
 
 
 class StageFailed(Unavailable):

@@ -2,8 +2,9 @@
 
     python scripts/with_node.py COMMAND [ARGUMENT ...]
 
-Only the check of the compiled contracts needs Node.js (the Solidity compiler is a JavaScript
-package), so the wheel of about 60 MB is installed when that check first runs on a machine without it.
+Only the check of the compiled contracts (the Solidity compiler is a JavaScript package) and the tests on
+a local Ethereum node (npm brings its program) need it, so the wheel of about 60 MB is installed when one of
+them first runs on a machine without it.
 """
 
 from __future__ import annotations

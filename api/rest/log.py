@@ -39,26 +39,35 @@ class EventPage(msgspec.Struct, frozen=True, kw_only=True):
     log_size: int
 
 
-class ReplayedTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored transaction after the start of this process."""
+class ChainTransaction(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored transaction. Block and hash are null until it was seen in one."""
 
     ordinal: int
     purpose: str
     tx_hash: str
     block_number: int | None
     block_hash: str | None
-    replayed: Annotated[bool, msgspec.Meta(description="Whether it stands exactly as it stood before")]
+    replayed: Annotated[
+        bool, msgspec.Meta(description="Embedded chain: whether it stands exactly as it stood before; else true")
+    ]
     reason: Annotated[str | None, msgspec.Meta(description="Why it does not")]
 
 
 class Chain(msgspec.Struct, frozen=True, kw_only=True):
-    """The embedded chain. It lives in memory and was rebuilt from stored transactions at the start."""
+    """The chain that statements are anchored on.
 
-    chain_id: Decimal
+    The embedded one lives in memory and was rebuilt from stored transactions at the start. Of a node's chain the
+    newest hundred stored transactions are shown.
+    """
+
+    kind: Annotated[str, msgspec.Meta(description="embedded, or rpc: the chain of a node")]
+    chain_id: Annotated[Decimal | None, msgspec.Meta(description="Null where the node was not reached yet")]
     registry: str | None
+    error: Annotated[str | None, msgspec.Meta(description="Why the node was not reached")]
+    total: Annotated[int, msgspec.Meta(description="Transactions stored for this chain")]
     replayed: Annotated[int, msgspec.Meta(description="Transactions that stand as they stood before")]
     not_replayed: Annotated[int, msgspec.Meta(description="Transactions that do not; each says why")]
-    transactions: list[ReplayedTransaction]
+    transactions: list[ChainTransaction]
 
 
 @reads("/v1/events", summary="Events of the log", tag="log", scopes=(Scope.READ_LOG,))
@@ -98,9 +107,9 @@ def get_checkpoint(seen: Seen, size: TreeSize) -> str:
     return seen.checkpoint(size)
 
 
-@reads("/v1/chain", summary="The embedded chain", tag="chain", scopes=(Scope.READ_LOG,), problems=(400,))
+@reads("/v1/chain", summary="The chain of the anchors", tag="chain", scopes=(Scope.READ_LOG,), problems=(400,))
 def get_chain(seen: Seen) -> Chain:
-    """What was replayed onto the embedded chain, and what could not be, with the reasons."""
+    """The chain's stored transactions; of the embedded one also which could not be replayed, with the reasons."""
     return _chain(seen.chain())
 
 
@@ -118,13 +127,16 @@ def _event(found: VisibleEvent) -> Event:
 
 def _chain(status: ChainStatus) -> Chain:
     transactions = [
-        ReplayedTransaction(**transaction, replayed=transaction["reason"] is None)
+        ChainTransaction(**transaction, replayed=transaction["reason"] is None)
         for transaction in status["transactions"]
     ]
     replayed = sum(transaction.replayed for transaction in transactions)
     return Chain(
-        chain_id=str(status["chain_id"]),
+        kind=status["kind"],
+        chain_id=None if status["chain_id"] is None else str(status["chain_id"]),
         registry=status["registry"],
+        error=status["error"],
+        total=status["total"],
         replayed=replayed,
         not_replayed=len(transactions) - replayed,
         transactions=transactions,

@@ -80,6 +80,10 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True):
     block_number: int
     block_hash: Word
     leaf: Word
+    confirmed: Annotated[bool, msgspec.Meta(description="Whether enough blocks stood on it for it to be final")]
+    confirmations: Annotated[
+        int, msgspec.Meta(description="Blocks that stood when it was confirmed, its own included; 0 before")
+    ]
     not_replayed: Annotated[
         str | None,
         msgspec.Meta(description="Why the embedded chain, rebuilt at the start, does not hold it as recorded; or null"),

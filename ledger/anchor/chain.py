@@ -11,6 +11,7 @@ from eth_typing import ChecksumAddress
 from eth_utils import keccak, to_canonical_address, to_checksum_address
 from web3 import Web3
 from web3.contract import Contract
+from web3.exceptions import BadFunctionCallOutput, Web3RPCError
 from web3.types import EventData, TxReceipt
 
 from ledger.anchor.abi import ContractName, contract_build
@@ -19,7 +20,7 @@ from ledger.anchor.sender import Call, Sender
 from ledger.anchor.verifier_key import circuit_id, constructor_words, refuse_dev_key
 from ledger.app.evidence import Registration
 from ledger.domain.attested import PROOF_BYTES, SIGNAL_COUNT
-from ledger.errors import AnchorRefused, NotFound
+from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 
 # Limits, not prices: what is left over is not paid. Fixed, so that the same call signs to the same bytes.
 _DEPLOY_REGISTRY_GAS: Final = 4_000_000
@@ -28,6 +29,11 @@ _ADD_VERIFIER_GAS: Final = 200_000
 _REGISTER_GAS: Final = 250_000
 _REGISTER_GAS_PER_CIRCUIT: Final = 30_000
 _RECORD_GAS: Final = 500_000
+
+_REGISTRY: Final = "registry"
+_RETRY_AFTER_S: Final = 5
+_LOG_BLOCKS: Final = 5_000
+"""Blocks asked for their logs at a time: nodes refuse long ranges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +125,6 @@ class SlaState:
     next_start_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class TermsState:
-    """One registered version of an agreement's terms."""
-
-    terms_hash: int
-    effective_from_ns: int
-    window_seconds: int
-
-
 def registry_address(deployer: str) -> ChecksumAddress:
     """Where a deployer's first transaction puts the registry: keccak256(rlp([deployer, 0]))[12:]."""
     return to_checksum_address(keccak(b"\xd6\x94" + to_canonical_address(deployer) + b"\x80")[12:])
@@ -161,8 +158,8 @@ class AnchorChain:
         """
         address = registry_address(deployer.address)
         if not w3.eth.get_code(address):
-            nonce = w3.eth.get_transaction_count(deployer.address, "pending")
-            if nonce != 0:
+            nonce = w3.eth.get_transaction_count(deployer.address)
+            if nonce != 0 and sender.stored(_REGISTRY) is None:
                 raise AnchorRefused(
                     f"{deployer.address} has sent {nonce} transactions, but the registry must be "
                     "its first: use a fresh deployer key",
@@ -170,11 +167,18 @@ class AnchorChain:
                     nonce=nonce,
                 )
             data = _creation(w3, "SlaAnchor", to_checksum_address(admin), to_checksum_address(registrar))
-            sender.send(deployer, Call(None, data, _DEPLOY_REGISTRY_GAS, "deploy the registry"), now_s=now_s)
+            call = Call(None, data, _DEPLOY_REGISTRY_GAS, "deploy the registry", _REGISTRY)
+            sender.send(deployer, call, now_s=now_s)
         return cls(w3, sender, address)
 
     def deploy_verifier(
-        self, deployer: LocalAccount, verification_key: Mapping[str, Any], *, dev_unsafe: bool, now_s: int
+        self,
+        deployer: LocalAccount,
+        verification_key: Mapping[str, Any],
+        *,
+        dev_unsafe: bool,
+        now_s: int,
+        effect: str | None = None,
     ) -> DeployedVerifier:
         """Deploy the verifier of a key in the snarkjs JSON shape; ``dev_unsafe`` is the key manifest's mark.
 
@@ -183,7 +187,7 @@ class AnchorChain:
         refuse_dev_key(self.chain_id, dev_unsafe=dev_unsafe)
         words = constructor_words(verification_key)
         data = _creation(self._w3, "Groth16Verifier", list(words))
-        call = Call(None, data, _DEPLOY_VERIFIER_GAS, "deploy the verifier")
+        call = Call(None, data, _DEPLOY_VERIFIER_GAS, "deploy the verifier", effect)
         receipt = self._sender.send(deployer, call, now_s=now_s)
         address = receipt["contractAddress"]
         if address is None:
@@ -192,32 +196,47 @@ class AnchorChain:
         return DeployedVerifier(address=address, circuit_id=circuit_id(words), code_hash=keccak(code))
 
     def add_verifier(
-        self, registrar: LocalAccount, verifier: DeployedVerifier, *, dev_unsafe: bool, now_s: int
+        self,
+        registrar: LocalAccount,
+        verifier: DeployedVerifier,
+        *,
+        dev_unsafe: bool,
+        now_s: int,
+        effect: str | None = None,
     ) -> TxReceipt:
         """Make the registry use a verifier for its circuit. Raises DevKeyRefused off the test chains."""
         refuse_dev_key(self.chain_id, dev_unsafe=dev_unsafe)
         data = self._encode("addVerifier", verifier.address)
-        call = Call(self.registry, data, _ADD_VERIFIER_GAS, "add the verifier")
+        call = Call(self.registry, data, _ADD_VERIFIER_GAS, "add the verifier", effect)
         return self._sender.send(registrar, call, now_s=now_s)
 
     def register(
-        self, issuer: LocalAccount, registration: Registration, customer_signature: bytes, *, now_s: int
+        self,
+        issuer: LocalAccount,
+        registration: Registration,
+        customer_signature: bytes,
+        *,
+        now_s: int,
+        effect: str | None = None,
     ) -> TxReceipt:
         """Register one version of an agreement's terms, as its issuer."""
         gas = _REGISTER_GAS + _REGISTER_GAS_PER_CIRCUIT * len(registration.circuit_ids)
         data = self._encode("register", abi_value(registration), customer_signature)
-        return self._sender.send(issuer, Call(self.registry, data, gas, "register the terms"), now_s=now_s)
+        call = Call(self.registry, data, gas, "register the terms", effect)
+        return self._sender.send(issuer, call, now_s=now_s)
 
-    def record_call(self, statement: Statement) -> Call:
+    def record_call(self, statement: Statement, effect: str | None = None) -> Call:
         """The call that records a statement. Raises ValueError for wrong lengths."""
         if len(statement.signals) != SIGNAL_COUNT or len(statement.proof) != PROOF_BYTES:
             raise ValueError(f"a statement has {SIGNAL_COUNT} signals and a proof of {PROOF_BYTES} bytes")
         data = self._encode("verifyAndRecord", statement.abi_value())
-        return Call(self.registry, data, _RECORD_GAS, "record the statement")
+        return Call(self.registry, data, _RECORD_GAS, "record the statement", effect)
 
-    def verify_and_record(self, party: LocalAccount, statement: Statement, *, now_s: int) -> RecordOutcome:
+    def verify_and_record(
+        self, party: LocalAccount, statement: Statement, *, now_s: int, effect: str | None = None
+    ) -> RecordOutcome:
         """Have the registry check a statement's proof and record it, as issuer or customer."""
-        receipt = self._sender.send(party, self.record_call(statement), now_s=now_s)
+        receipt = self._sender.send(party, self.record_call(statement, effect), now_s=now_s)
         events = [_recorded(e) for e in self._recorded_event().process_receipt(receipt) if self._emitted(e)]
         return RecordOutcome(
             recorded=events[0] if events else None,
@@ -234,6 +253,21 @@ class AnchorChain:
         )
         return tuple(_recorded(event) for event in logs if self._emitted(event))
 
+    def find_recorded(self, sla_id: bytes, ctx: int) -> RecordedStatement | None:
+        """The recording of one statement, looked for from the newest block back; None where there is none."""
+        to_block = self.latest_block()
+        while to_block >= 0:
+            from_block = max(to_block - _LOG_BLOCKS + 1, 0)
+            for event in self.recorded(sla_id, from_block=from_block, to_block=to_block):
+                if event.ctx == ctx:
+                    return event
+            to_block = from_block - 1
+        return None
+
+    def receipt(self, tx_hash: str) -> TxReceipt | None:
+        """The receipt of a stored transaction, None where no block of the chain holds it."""
+        return self._sender.standing(tx_hash)
+
     def latest_block(self) -> int:
         """Number of the newest block."""
         return self._w3.eth.block_number
@@ -244,13 +278,6 @@ class AnchorChain:
         if version == 0:
             raise NotFound("this agreement is not registered", sla_id="0x" + sla_id.hex())
         return SlaState(issuer, customer, version, first_start, next_start)
-
-    def terms_state(self, sla_id: bytes, terms_version: int) -> TermsState:
-        """One version of an agreement's terms. Raises NotFound if it is not registered."""
-        state = TermsState(*self._read("termsOf", sla_id, terms_version))
-        if state.terms_hash == 0:
-            raise NotFound("this version is not registered", sla_id="0x" + sla_id.hex(), version=terms_version)
-        return state
 
     def verifier_of(self, circuit: bytes) -> DeployedVerifier:
         """The verifier of a circuit and its code hash when added. Raises NotFound if there is none."""
@@ -277,7 +304,18 @@ class AnchorChain:
         return bytes.fromhex(self._contract.encode_abi(function, args=list(args))[2:])
 
     def _read(self, function: str, *args: object) -> Any:
-        return self._contract.functions[function](*args).call()
+        try:
+            return self._contract.functions[function](*args).call()
+        except BadFunctionCallOutput:
+            said = "no registry answers there"
+        except Web3RPCError as error:
+            said = str(error)
+        raise ChainUnavailable(
+            f"the registry {self.registry} on chain {self.chain_id} cannot be read: {said}; check SLA_LEDGER_REGISTRY "
+            "and whether the node is up to date",
+            registry=self.registry,
+            retry_after_s=_RETRY_AFTER_S,
+        )
 
     def _recorded_event(self) -> Any:
         return self._contract.events["StatementRecorded"]()

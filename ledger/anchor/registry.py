@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from eth_account.signers.local import LocalAccount
 
 from ledger.anchor.chain import AnchorChain, Statement
 from ledger.anchor.registration import registration_digest, sla_id
-from ledger.app.evidence import Anchored, Recording, Registration
+from ledger.anchor.verifier_key import refuse_dev_key
+from ledger.app.evidence import Anchored, Recording, Registration, Standing
 from ledger.domain.instant import SECOND_NS, Clock
 from ledger.errors import ChainUnavailable, NotFound
+
+_RETRY_AFTER_S: Final = 5
 
 
 class RegistryAnchor:
@@ -40,7 +43,14 @@ class RegistryAnchor:
     def register(self, registration: Registration, customer_signature: bytes) -> None:
         if self._registered_version(registration) >= registration.terms_version:
             return
-        self._chain.register(self._issuer, registration, customer_signature, now_s=self._now_s())
+        sla = sla_id(registration.issuer, registration.customer, registration.nonce)
+        self._chain.register(
+            self._issuer,
+            registration,
+            customer_signature,
+            now_s=self._now_s(),
+            effect=self._effect("register", sla, str(registration.terms_version)),
+        )
 
     def record(self, recording: Recording, verification_key: Mapping[str, Any], *, dev_unsafe: bool) -> Anchored:
         statement = Statement(
@@ -55,11 +65,25 @@ class RegistryAnchor:
             signals=recording.signals,
             proof=recording.proof,
         )
+        # Here as well as where a verifier is deployed: on a registry of others, one may be there already.
+        refuse_dev_key(self.chain_id, dev_unsafe=dev_unsafe)
         if self._chain.is_recorded(statement):
             return self._find(statement)
         self._ensure_verifier(recording.circuit_id, verification_key, dev_unsafe=dev_unsafe)
-        outcome = self._chain.verify_and_record(self._issuer, statement, now_s=self._now_s())
+        # The context names agreement, period and versions.
+        effect = self._effect("record", recording.signals[2].to_bytes(32, "big"))
+        outcome = self._chain.verify_and_record(self._issuer, statement, now_s=self._now_s(), effect=effect)
+        if outcome.recorded is None:
+            return self._find(statement)
         return _anchored(outcome.tx_hash, outcome.block_number, outcome.block_hash)
+
+    def standing(self, tx_hash: str) -> Standing | None:
+        receipt = self._chain.receipt(tx_hash)
+        if receipt is None or receipt["status"] != 1:
+            return None
+        placed = _anchored(bytes(receipt["transactionHash"]), receipt["blockNumber"], bytes(receipt["blockHash"]))
+        # A node behind a balancer may be behind the one that gave the receipt.
+        return Standing(placed, max(self._chain.latest_block() - placed.block_number + 1, 1))
 
     def _registered_version(self, registration: Registration) -> int:
         try:
@@ -73,14 +97,34 @@ class RegistryAnchor:
         try:
             self._chain.verifier_of(circuit_id)
         except NotFound:
-            verifier = self._chain.deploy_verifier(self._deployer, key, dev_unsafe=dev_unsafe, now_s=self._now_s())
-            self._chain.add_verifier(self._deployer, verifier, dev_unsafe=dev_unsafe, now_s=self._now_s())
+            verifier = self._chain.deploy_verifier(
+                self._deployer,
+                key,
+                dev_unsafe=dev_unsafe,
+                now_s=self._now_s(),
+                effect=self._effect("deploy-verifier", circuit_id),
+            )
+            self._chain.add_verifier(
+                self._deployer,
+                verifier,
+                dev_unsafe=dev_unsafe,
+                now_s=self._now_s(),
+                effect=self._effect("add-verifier", circuit_id),
+            )
 
     def _find(self, statement: Statement) -> Anchored:
-        for event in self._chain.recorded(statement.sla_id, from_block=0, to_block=self._chain.latest_block()):
-            if event.ctx == statement.signals[2]:
-                return _anchored(event.tx_hash, event.block_number, event.block_hash)
-        raise ChainUnavailable("the registry holds this statement, but the chain does not give its event; try again")
+        event = self._chain.find_recorded(statement.sla_id, statement.signals[2])
+        if event is None:
+            raise ChainUnavailable(
+                "the registry holds this statement, but the node does not give its event; check that it keeps logs",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        return _anchored(event.tx_hash, event.block_number, event.block_hash)
+
+    def _effect(self, what: str, *about: bytes | str) -> str:
+        """What the registry holds afterwards; another registry on the same chain holds other things."""
+        names = (each if isinstance(each, str) else each.hex() for each in about)
+        return "/".join((self.registry, what, *names))
 
     def _now_s(self) -> int:
         return self._clock.now_ns() // SECOND_NS

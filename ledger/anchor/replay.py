@@ -14,7 +14,7 @@ from hexbytes import HexBytes
 from web3.types import TxReceipt
 
 from ledger.anchor.embedded import EmbeddedChain
-from ledger.anchor.transactions import StoredTransaction, TransactionStore
+from ledger.app.ports import Database, StoredTransaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,18 @@ class ReplayReport:
         return tuple(outcome for outcome in self.outcomes if outcome.reason is not None)
 
 
-def replay(chain: EmbeddedChain, store: TransactionStore) -> ReplayReport:
+def replay(chain: EmbeddedChain, database: Database) -> ReplayReport:
     """Execute all stored transactions of the embedded chain's id on a fresh ``chain``.
 
-    A transaction that was stored but never included (a crash in between) is included now and noted in the
-    store. Never raises for a transaction: see ``ReplayReport.failures``.
+    A transaction that was stored but never included (a crash in between) is included now and noted in
+    the database. Never raises for a transaction: see ``ReplayReport.failures``.
     """
     outcomes = []
-    for transaction in store.transactions(chain.chain_id):
+    with database.read() as tx:
+        stored = tx.chain.of_chain(chain.chain_id)
+    for transaction in stored:
         try:
-            reason = _replay_one(chain, store, transaction)
+            reason = _replay_one(chain, database, transaction)
         # Anything at all may be wrong with stored bytes, and the rest must still be replayed.
         except Exception as error:
             reason = f"cannot be executed: {type(error).__name__}: {error}"
@@ -54,8 +56,8 @@ def replay(chain: EmbeddedChain, store: TransactionStore) -> ReplayReport:
     return ReplayReport(tuple(outcomes))
 
 
-def _replay_one(chain: EmbeddedChain, store: TransactionStore, transaction: StoredTransaction) -> str | None:
-    if keccak(transaction.raw) != transaction.tx_hash:
+def _replay_one(chain: EmbeddedChain, database: Database, transaction: StoredTransaction) -> str | None:
+    if "0x" + keccak(transaction.raw).hex() != transaction.tx_hash:
         return "the stored bytes do not hash to the stored transaction hash"
     if transaction.block_timestamp_s is None:
         return "no block time is stored with it"
@@ -63,13 +65,17 @@ def _replay_one(chain: EmbeddedChain, store: TransactionStore, transaction: Stor
     chain.w3.eth.send_raw_transaction(transaction.raw)
     receipt = chain.w3.eth.get_transaction_receipt(HexBytes(transaction.tx_hash))
     if transaction.block_hash is None:
-        store.mark_included(transaction.tx_hash, receipt["blockNumber"], bytes(receipt["blockHash"]))
-        return None if receipt["status"] == 1 else "included now for the first time, and reverted"
+        failed = receipt["status"] != 1
+        with database.begin() as tx:
+            tx.chain.included(
+                transaction.tx_hash, block_number=receipt["blockNumber"], block_hash=_hash(receipt), failed=failed
+            )
+        return None if not failed else "included now for the first time, and reverted"
     return _difference(transaction, receipt, pinned_s)
 
 
 def _difference(transaction: StoredTransaction, receipt: TxReceipt, pinned_s: int) -> str | None:
-    place = (receipt["blockNumber"], bytes(receipt["blockHash"]))
+    place = (receipt["blockNumber"], _hash(receipt))
     if place == (transaction.block_number, transaction.block_hash):
         return None
     outcome = "executed" if receipt["status"] == 1 else "reverted"
@@ -77,4 +83,8 @@ def _difference(transaction: StoredTransaction, receipt: TxReceipt, pinned_s: in
         return f"{outcome} in block {receipt['blockNumber']}, before it was {transaction.block_number}"
     if pinned_s != transaction.block_timestamp_s:
         return f"{outcome} at block time {pinned_s}, before it was {transaction.block_timestamp_s}"
-    return f"{outcome} in another block: 0x{receipt['blockHash'].hex()}; genesis or software differ"
+    return f"{outcome} in another block: {_hash(receipt)}; genesis or software differ"
+
+
+def _hash(receipt: TxReceipt) -> str:
+    return "0x" + bytes(receipt["blockHash"]).hex()

@@ -1,43 +1,59 @@
 """Sending transactions: simulate, sign here, store the bytes, and only then send them.
 
 No key ever leaves this process and no node holds one. What a contract would refuse is found by a call first
-and is neither signed nor stored. Reference for the fields: EIP-1559, EIP-2718.
+and is neither signed nor stored. Any number of processes may send with one key: nonces are given out under a lock of
+the database, and an effect that is stored is not signed for a second time. A process may die at any point: whoever
+sends next with that key sends what it left, and whoever wants the same effect goes on with its transaction.
+Reference for the fields: EIP-1559, EIP-2718.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from eth_account.signers.local import LocalAccount
 from eth_tester.exceptions import TransactionFailed
 from eth_typing import ChecksumAddress
+from eth_utils import to_checksum_address
 from eth_utils.exceptions import ValidationError
 from hexbytes import HexBytes
 from web3 import Web3
-from web3.exceptions import TimeExhausted, TransactionNotFound, Web3Exception
+from web3.exceptions import BlockNotFound, ContractLogicError, TransactionNotFound, Web3Exception, Web3RPCError
 from web3.types import TxParams, TxReceipt, Wei
 
 from ledger.anchor.reverts import refusal
-from ledger.anchor.transactions import StoredTransaction, TransactionStore
+from ledger.app.ports import Database, StoredTransaction
 from ledger.errors import AnchorRefused, ChainUnavailable
 
-_TIP_WEI = 1_000_000_000
+_TIP_WEI: Final = 1_000_000_000
+_POLL_S: Final = 0.1
+_SLOWEST_POLL_S: Final = 1.0
+_SEND_AGAIN_S: Final = 3.0
+_RETRY_AFTER_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a transaction does. ``to`` is None for a deployment; ``purpose`` completes "refuses to ..."."""
+    """What a transaction does. ``to`` is None for a deployment; ``purpose`` completes "refuses to ...".
+
+    ``effect`` names what the chain holds afterwards, such as ``record/<ctx>``: of one effect one transaction is sent.
+    Without one, the same call may be sent again and again.
+    """
 
     to: ChecksumAddress | None
     data: bytes
     gas_limit: int
     purpose: str
+    effect: str | None = None
 
 
 class Sender:
-    """Sends calls to one chain, one after the other, through a store.
+    """Sends calls to one chain through the transactions stored in ``database``.
 
     ``pin_block_time`` is the embedded chain's; on a chain with its own clock it is None.
     """
@@ -45,70 +61,146 @@ class Sender:
     def __init__(
         self,
         w3: Web3,
-        store: TransactionStore,
+        database: Database,
         *,
         pin_block_time: Callable[[int], int] | None = None,
-        receipt_timeout_s: int = 120,
+        receipt_timeout_s: float = 60,
+        sleep: Callable[[float], None] = time.sleep,
+        monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._w3 = w3
-        self._store = store
+        self._database = database
         self._pin_block_time = pin_block_time
         self._receipt_timeout_s = receipt_timeout_s
+        self._sleep = sleep
+        self._monotonic_s = monotonic_s
+        # Setting the embedded chain's next block time and filling that block are two steps.
+        self._alone: AbstractContextManager[Any] = nullcontext() if pin_block_time is None else threading.RLock()
         self.chain_id = w3.eth.chain_id
 
     def send(self, account: LocalAccount, call: Call, *, now_s: int) -> TxReceipt:
-        """Send one call and wait for its receipt.
+        """Send one call and wait for its receipt; of an effect that is stored already, that transaction's receipt.
 
         ``now_s`` (Unix seconds) becomes the block's time on the embedded chain. Raises AnchorRefused with the
-        contract's error, before anything is stored where a simulation shows it; ChainUnavailable if the chain
-        does not answer: stored bytes are sent again by ``resend``, which also comes before every new call.
+        contract's error, before anything is stored where a simulation shows it; ChainUnavailable if the chain does
+        not answer or does not include the transaction in time: its bytes are stored and sent again.
         """
-        self.resend()
-        pinned_s = self._pin_block_time(now_s) if self._pin_block_time is not None else None
-        try:
-            nonce = self._w3.eth.get_transaction_count(account.address, "pending")
-            fields = self._fields(account.address, call, nonce)
-            self._simulate(fields, call.purpose)
-        except OSError as error:
-            raise _unavailable(error, call.purpose) from error
-        signed = account.sign_transaction(cast(dict[str, Any], {k: v for k, v in fields.items() if k != "from"}))
-        transaction = StoredTransaction(
-            ordinal=self._store.next_ordinal(self.chain_id),
-            chain_id=self.chain_id,
-            sender=account.address,
-            nonce=nonce,
-            purpose=call.purpose,
-            tx_hash=bytes(signed.hash),
-            raw=bytes(signed.raw_transaction),
-            block_timestamp_s=pinned_s,
-        )
-        self._store.save(transaction)
-        receipt = self._deliver(transaction)
+        with self._alone:
+            transaction = self.stored(call.effect)
+            receipt = None if transaction is None else self._deliver(transaction)
+            if transaction is None or receipt is None or receipt["status"] != 1:
+                transaction = self._signed(account, call, now_s)
+                receipt = self._deliver(transaction)
         if receipt["status"] != 1:
             raise AnchorRefused(
                 f"the chain included the transaction to {call.purpose}, but it failed; read its trace",
                 purpose=call.purpose,
                 error=None,
-                tx_hash="0x" + transaction.tx_hash.hex(),
+                tx_hash=transaction.tx_hash,
             )
         return receipt
 
-    def resend(self) -> tuple[TxReceipt, ...]:
-        """Send again, byte for byte and in order, what is stored but was not seen in a block."""
-        receipts = []
-        for transaction in self._store.not_included(self.chain_id):
-            if self._pin_block_time is not None and transaction.block_timestamp_s is not None:
-                self._pin_block_time(transaction.block_timestamp_s)
-            receipts.append(self._deliver(transaction))
-        return tuple(receipts)
+    def stored(self, effect: str | None) -> StoredTransaction | None:
+        """The transaction that was signed for an effect and did not fail, if there is one."""
+        if effect is None:
+            return None
+        with self._database.read() as tx:
+            return tx.chain.of_effect(self.chain_id, effect)
 
-    def _fields(self, sender: ChecksumAddress, call: Call, nonce: int) -> TxParams:
+    def resend(self) -> tuple[TxReceipt, ...]:
+        """Take up what processes that died have left: send again, byte for byte and in order, what is in no block.
+
+        Notes the blocks of what was included meanwhile, and waits for nothing. Returns the receipts that were found.
+        """
+        found = []
+        with self._alone:
+            with self._database.read() as tx:
+                waiting = tx.chain.not_included(self.chain_id)
+            for transaction in waiting:
+                with _talking(transaction.purpose, sender=transaction.sender, tx_hash=transaction.tx_hash):
+                    if self.standing(transaction.tx_hash) is None:
+                        # Whoever needs its effect signs anew where its nonce is gone.
+                        with suppress(ChainUnavailable):
+                            self._send_from(transaction.sender, until=transaction)
+                    receipt = self.standing(transaction.tx_hash)
+                found += [] if receipt is None else [receipt]
+        return tuple(found)
+
+    def standing(self, tx_hash: str) -> TxReceipt | None:
+        """As ``receipt``; the block is noted with the stored transaction, which a reorganisation may have moved."""
+        receipt = self.receipt(tx_hash)
+        if receipt is None:
+            return None
+        number, block_hash = receipt["blockNumber"], "0x" + bytes(receipt["blockHash"]).hex()
+        failed = receipt["status"] != 1
+        with self._database.read() as tx:
+            known = tx.chain.by_hash(tx_hash)
+        if (known.block_number, known.block_hash, known.failed) != (number, block_hash, failed):
+            with self._database.begin() as tx:
+                tx.chain.included(tx_hash, block_number=number, block_hash=block_hash, failed=failed)
+        return receipt
+
+    def receipt(self, tx_hash: str) -> TxReceipt | None:
+        """The receipt of a transaction in the node's canonical chain; None where no block of it holds it."""
+        try:
+            receipt = self._w3.eth.get_transaction_receipt(HexBytes(tx_hash))
+            block = self._w3.eth.get_block(receipt["blockNumber"])
+        except (TransactionNotFound, BlockNotFound):
+            return None
+        if bytes(receipt["transactionHash"]) != bytes.fromhex(tx_hash[2:]):
+            raise ChainUnavailable(
+                f"asked for the receipt of {tx_hash}, the node gives another one; check the node",
+                tx_hash=tx_hash,
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        # A node that is just changing branches may still give a receipt from the one it leaves.
+        return receipt if bytes(block["hash"]) == bytes(receipt["blockHash"]) else None
+
+    def _signed(self, account: LocalAccount, call: Call, now_s: int) -> StoredTransaction:
+        """Simulate the call, and sign and store it with the next nonce unless another process did so meanwhile."""
+        with _talking(call.purpose, sender=account.address):
+            self._send_from(account.address)
+            pinned_s = self._pin_block_time(now_s) if self._pin_block_time is not None else None
+            fields = self._fields(account.address, call)
+            try:
+                self._simulate(fields, call.purpose)
+            except AnchorRefused:
+                # Another process may have brought it about since this one looked.
+                if (known := self.stored(call.effect)) is not None:
+                    return known
+                raise
+            sent = self._w3.eth.get_transaction_count(account.address)
+        with self._database.begin() as tx:
+            tx.chain.reserve(self.chain_id)
+            known = None if call.effect is None else tx.chain.of_effect(self.chain_id, call.effect)
+            if known is not None:
+                return known
+            ordinal, nonce = tx.chain.next_place(self.chain_id, account.address)
+            # The key may have been used elsewhere, or the database may be an older copy.
+            nonce = max(nonce, sent)
+            unsigned = {k: v for k, v in {**fields, "nonce": nonce}.items() if k != "from"}
+            signed = account.sign_transaction(cast(dict[str, Any], unsigned))
+            tx_hash = "0x" + bytes(signed.hash).hex()
+            transaction = StoredTransaction(
+                ordinal=ordinal,
+                chain_id=self.chain_id,
+                sender=account.address,
+                nonce=nonce,
+                purpose=call.purpose,
+                effect=call.effect or tx_hash,
+                tx_hash=tx_hash,
+                raw=bytes(signed.raw_transaction),
+                block_timestamp_s=pinned_s,
+            )
+            tx.chain.add(transaction)
+        return transaction
+
+    def _fields(self, sender: ChecksumAddress, call: Call) -> TxParams:
         base_fee = self._w3.eth.get_block("latest")["baseFeePerGas"]
         fields: dict[str, object] = {
             "type": 2,
             "chainId": self.chain_id,
             "from": sender,
-            "nonce": nonce,
             "gas": call.gas_limit,
             "value": Wei(0),
             "data": call.data,
@@ -123,35 +215,108 @@ class Sender:
     def _simulate(self, fields: TxParams, purpose: str) -> None:
         try:
             self._w3.eth.call(fields, "pending")
-        except (Web3Exception, TransactionFailed) as error:
+        except (ContractLogicError, TransactionFailed) as error:
+            raise refusal(error, purpose) from error
+        except Web3RPCError:
+            raise
+        except Web3Exception as error:
             raise refusal(error, purpose) from error
 
     def _deliver(self, transaction: StoredTransaction) -> TxReceipt:
-        """Send stored bytes unless the chain has them, and note the block they are in."""
-        try:
-            receipt = self._find(transaction)
-            if receipt is None:
-                self._w3.eth.send_raw_transaction(transaction.raw)
-                receipt = self._w3.eth.wait_for_transaction_receipt(
-                    HexBytes(transaction.tx_hash), timeout=self._receipt_timeout_s
-                )
-        except (OSError, TimeExhausted, ValidationError) as error:
-            raise _unavailable(error, transaction.purpose, transaction.tx_hash) from error
-        self._store.mark_included(transaction.tx_hash, receipt["blockNumber"], bytes(receipt["blockHash"]))
+        """The receipt of a stored transaction, which is sent, and sent again, until the chain has it."""
+        tx_hash, purpose = transaction.tx_hash, transaction.purpose
+        deadline_s, send_at_s, pause_s = self._monotonic_s() + self._receipt_timeout_s, 0.0, _POLL_S
+        refused: Exception | None = None
+        with _talking(purpose, tx_hash=tx_hash, sender=transaction.sender):
+            while (receipt := self.standing(tx_hash)) is None:
+                if self._monotonic_s() >= deadline_s:
+                    raise _not_included(purpose, tx_hash, refused)
+                if self._monotonic_s() >= send_at_s:
+                    refused = self._send_from(transaction.sender, until=transaction)
+                    send_at_s = self._monotonic_s() + _SEND_AGAIN_S
+                    continue
+                self._sleep(pause_s)
+                pause_s = min(2 * pause_s, _SLOWEST_POLL_S)
         return receipt
 
-    def _find(self, transaction: StoredTransaction) -> TxReceipt | None:
-        try:
-            return self._w3.eth.get_transaction_receipt(HexBytes(transaction.tx_hash))
-        except TransactionNotFound:
+    def _send_from(self, sender: str, *, until: StoredTransaction | None = None) -> Exception | None:
+        """Send what is stored of a sender and the node does not have, in the order of nonces.
+
+        So no nonce is ever missing below one that is waited for, whatever died or was dropped by a reorganisation.
+        Returns what the node said against ``until``; what it says against others is for those who wait for them.
+        """
+        address = to_checksum_address(sender)
+        if until is not None and until.nonce < self._w3.eth.get_transaction_count(address):
+            return self._passed_by(until)
+        # Up to the first nonce that is missing the node has everything, in blocks or in its pool.
+        first_missing = self._w3.eth.get_transaction_count(address, "pending")
+        with self._database.read() as tx:
+            stored = tx.chain.from_nonce(self.chain_id, sender, first_missing)
+        said = None
+        for transaction in stored:
+            if until is not None and transaction.nonce > until.nonce:
+                break
+            if self._pin_block_time is not None and transaction.block_timestamp_s is not None:
+                self._pin_block_time(transaction.block_timestamp_s)
+            try:
+                self._w3.eth.send_raw_transaction(transaction.raw)
+            # The node may have it already; whether it has is seen from its receipt.
+            except (Web3Exception, ValidationError) as error:
+                said = error if until is not None and transaction.tx_hash == until.tx_hash else said
+        return said
+
+    def _passed_by(self, transaction: StoredTransaction) -> Exception | None:
+        """The chain is past this nonce: either the receipt comes late, or another transaction has the nonce."""
+        self._sleep(_POLL_S)
+        if self.receipt(transaction.tx_hash) is not None:
             return None
+        try:
+            self._w3.eth.get_transaction(HexBytes(transaction.tx_hash))
+        except TransactionNotFound:
+            with self._database.begin() as tx:
+                tx.chain.superseded(transaction.tx_hash)
+            raise _superseded(transaction) from None
+        return None
 
 
-def _unavailable(error: Exception, purpose: str, tx_hash: bytes | None = None) -> ChainUnavailable:
-    if tx_hash is None:
-        return ChainUnavailable(f"the chain does not answer ({error}); could not {purpose}", purpose=purpose)
-    return ChainUnavailable(
-        f"the transaction to {purpose} was not included ({error}); it is stored and will be sent again",
+@contextmanager
+def _talking(purpose: str, *, sender: str, tx_hash: str | None = None) -> Iterator[None]:
+    """Turn what goes wrong between here and the node into ChainUnavailable."""
+    try:
+        yield
+    except OSError as error:
+        # The text of such an error may quote the node's URL, and so may a traceback with its cause.
+        said = f"the chain does not answer ({type(error).__name__})"
+    except Web3RPCError as error:
+        # No refusal by a contract: a sender without money, a node that is not ready.
+        said = f"the node refuses: {error}"
+    else:
+        return
+    rest = "could not" if tx_hash is None else "its bytes are stored and will be sent again; so far it could not"
+    raise ChainUnavailable(
+        f"{said}; {rest} {purpose} as {sender}",
         purpose=purpose,
-        tx_hash="0x" + tx_hash.hex(),
+        sender=sender,
+        tx_hash=tx_hash,
+        retry_after_s=_RETRY_AFTER_S,
+    )
+
+
+def _not_included(purpose: str, tx_hash: str, said: Exception | None) -> ChainUnavailable:
+    reason = "" if said is None else f" (the node says: {said})"
+    return ChainUnavailable(
+        f"the transaction to {purpose} was not included yet{reason}; it is stored and will be sent again",
+        purpose=purpose,
+        tx_hash=tx_hash,
+        retry_after_s=_RETRY_AFTER_S,
+    )
+
+
+def _superseded(transaction: StoredTransaction) -> ChainUnavailable:
+    return ChainUnavailable(
+        f"another transaction of {transaction.sender} has nonce {transaction.nonce}, so the one to "
+        f"{transaction.purpose} can never be included; a new one is signed. Use this key for nothing else",
+        purpose=transaction.purpose,
+        tx_hash=transaction.tx_hash,
+        retry_after_s=_RETRY_AFTER_S,
     )

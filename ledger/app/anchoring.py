@@ -1,17 +1,36 @@
-"""Putting terms and proved statements on chain. Both stages may run twice: the registry makes repeats no-ops."""
+"""Putting terms and proved statements on chain, and waiting until they stay there.
+
+Every stage may run twice, and in several processes at once: the registry and the stored transactions make repeats
+no-ops.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement, load_agreement, registered_agreement
-from ledger.app.attestations import anchored
-from ledger.app.evidence import Anchor, Attestor, Recording, StatementContext
-from ledger.app.ports import Database
+from ledger.app.attestations import anchored, confirmed, proved
+from ledger.app.evidence import Anchor, Anchored, Attestor, Recording, StatementContext
+from ledger.app.outbox import Stage
+from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import NewEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import attestation_stream
+from ledger.errors import NotFound, NotYet, VersionConflict
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """What is recorded on chain, read in one transaction."""
+
+    recording: Recording
+    verification_key: Mapping[str, Any]
+    dev_unsafe: bool
+    registered: RegisteredAgreement
 
 
 def register_on_chain(database: Database, event_id: str, *, attestor: Attestor, anchor: Anchor) -> None:
@@ -22,18 +41,74 @@ def register_on_chain(database: Database, event_id: str, *, attestor: Attestor, 
 
 
 def anchor_statement(database: Database, event_id: str, *, attestor: Attestor, anchor: Anchor, clock: Clock) -> None:
-    """Record the proof of an ``attestation_recorded`` event on chain, then in the log.
+    """Record the proof of an ``attestation_recorded`` event on chain, then in the log, and queue its confirmation.
 
     The terms are registered first where they are not yet: stages may be worked in any order.
     """
     with database.read() as tx:
         proof = tx.events.by_id(event_id).payload
-        statement = issued_event(tx, proof["statement_id"]).payload
-        key = json.loads(tx.batches.get(proof["verification_key"]))
         if anchored(tx, proof["statement_id"]) is not None:
             return
-        registered = load_agreement(tx, proof["sla_id"], attestor)
-    _register(registered, anchor)
+        material = _load(tx, proof, attestor)
+    placed = _record(material, anchor)
+    payload = {
+        "statement_id": proof["statement_id"],
+        "sla_id": proof["sla_id"],
+        "chain_id": proof["chain_id"],
+        "registry": proof["registry"],
+        "tx_hash": placed.tx_hash,
+        "block_number": placed.block_number,
+        "block_hash": placed.block_hash,
+        "leaf": "0x" + attestor.leaf(material.recording).hex(),
+    }
+    event = NewEvent("anchor_recorded", payload, occurred_at_ns=clock.now_ns())
+    _log_once(database, proof["statement_id"], event, version=1, then=Stage.CONFIRM)
+
+
+def confirm_statement(
+    database: Database, event_id: str, *, attestor: Attestor, anchor: Anchor, confirmations: int, clock: Clock
+) -> None:
+    """Log that the anchor of an ``anchor_recorded`` event has stood for so many ``confirmations``.
+
+    Raises ``NotYet`` until then. What a reorganisation moved is awaited in its new block; what it dropped, or made
+    fail, is recorded again: by the same bytes where they can still be included, by a new transaction otherwise.
+    """
+    with database.read() as tx:
+        recorded = tx.events.by_id(event_id).payload
+        statement_id = recorded["statement_id"]
+        if confirmed(tx, statement_id) is not None:
+            return
+    standing = anchor.standing(recorded["tx_hash"])
+    if standing is None:
+        with database.read() as tx:
+            proof = proved(tx, statement_id)
+            if proof is None:
+                raise NotFound(f"the log holds no proof of {statement_id}", statement_id=statement_id)
+            material = _load(tx, proof.payload, attestor)
+        standing = anchor.standing(_record(material, anchor).tx_hash)
+    have = 0 if standing is None else standing.confirmations
+    if standing is None or have < confirmations:
+        raise NotYet(
+            f"the anchor of {statement_id} has {have} of {confirmations} confirmations",
+            statement_id=statement_id,
+            confirmations=have,
+            retry_after_s=max(confirmations - have, 1),
+        )
+    payload = {
+        "statement_id": statement_id,
+        "sla_id": recorded["sla_id"],
+        "chain_id": recorded["chain_id"],
+        "tx_hash": standing.placed.tx_hash,
+        "block_number": standing.placed.block_number,
+        "block_hash": standing.placed.block_hash,
+        "confirmations": have,
+    }
+    event = NewEvent("anchor_confirmed", payload, occurred_at_ns=clock.now_ns())
+    _log_once(database, statement_id, event, version=2)
+
+
+def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Material:
+    statement = issued_event(tx, proof["statement_id"]).payload
     recording = Recording(
         sla_id=proof["sla_id"],
         start_ns=int(statement["start_ns"]),
@@ -49,24 +124,31 @@ def anchor_statement(database: Database, event_id: str, *, attestor: Attestor, a
         signals=tuple(int(signal) for signal in proof["signals"]),
         proof=bytes.fromhex(proof["proof"]),
     )
-    placed = anchor.record(recording, key, dev_unsafe=proof["dev_key"])
-    payload = {
-        "statement_id": proof["statement_id"],
-        "sla_id": proof["sla_id"],
-        "chain_id": proof["chain_id"],
-        "registry": proof["registry"],
-        "tx_hash": placed.tx_hash,
-        "block_number": placed.block_number,
-        "block_hash": placed.block_hash,
-        "leaf": "0x" + attestor.leaf(recording).hex(),
-    }
-    with database.begin() as tx:
-        if anchored(tx, proof["statement_id"]) is None:
-            tx.events.append(
-                attestation_stream(proof["statement_id"]),
-                [NewEvent("anchor_recorded", payload, occurred_at_ns=clock.now_ns())],
-                expected_version=1,
-            )
+    key = json.loads(tx.batches.get(proof["verification_key"]))
+    return _Material(recording, key, proof["dev_key"], load_agreement(tx, proof["sla_id"], attestor))
+
+
+def _log_once(
+    database: Database, statement_id: str, event: NewEvent, *, version: int, then: Stage | None = None
+) -> None:
+    """Append an event to a statement's stream unless another worker was first, which has the same to say."""
+    stream = attestation_stream(statement_id)
+    try:
+        with database.begin() as tx:
+            if any(known.type == event.type for known in tx.events.stream(stream)):
+                return
+            (receipt,) = tx.events.append(stream, [event], expected_version=version)
+            if then is not None:
+                tx.outbox.add(receipt.event_id, then)
+    except VersionConflict:
+        with database.read() as tx:
+            if all(known.type != event.type for known in tx.events.stream(stream)):
+                raise
+
+
+def _record(material: _Material, anchor: Anchor) -> Anchored:
+    _register(material.registered, anchor)
+    return anchor.record(material.recording, material.verification_key, dev_unsafe=material.dev_unsafe)
 
 
 def _register(registered: RegisteredAgreement, anchor: Anchor) -> None:

@@ -64,6 +64,11 @@ def anchored(tx: Transaction, statement_id: str) -> StoredEvent | None:
     return _find(tx, statement_id, "anchor_recorded")
 
 
+def confirmed(tx: Transaction, statement_id: str) -> StoredEvent | None:
+    """The ``anchor_confirmed`` event of a statement, if there is one."""
+    return _find(tx, statement_id, "anchor_confirmed")
+
+
 def proved_circuits(tx: Transaction) -> list[dict[str, Any]]:
     """The circuits whose proofs this ledger holds, as a trust file pins them."""
     found = {

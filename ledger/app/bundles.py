@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
-from ledger.app.attestations import anchored, proved
+from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.ports import Transaction
 from ledger.app.statements import issued_event, load_salts
 from ledger.app.windows import judgements
@@ -39,7 +39,9 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     checkpoint, size = _checkpoint(tx, statement)
     issued = statement.payload
     agreement = tx.views.agreement(issued["sla_id"])
-    proof_event, anchor_event = proved(tx, statement_id), anchored(tx, statement_id)
+    proof_event = proved(tx, statement_id)
+    # A reorganisation may move the transaction: what was confirmed stands where it will stay.
+    anchor_event = confirmed(tx, statement_id) or anchored(tx, statement_id)
     seal_key = issued["seal_key"]
     bundle: dict[str, Any] = {
         "format": BUNDLE_FORMAT,
@@ -146,7 +148,7 @@ def _proof(
 
 def _anchor(tx: Transaction, event: StoredEvent) -> dict[str, Any]:
     placed = event.payload
-    (stored,) = (t for t in tx.chain.all() if t.tx_hash == placed["tx_hash"])
+    stored = tx.chain.by_hash(placed["tx_hash"])
     return {
         "raw_transaction": stored.raw.hex(),
         "tx_hash": placed["tx_hash"],

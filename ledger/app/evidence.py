@@ -148,6 +148,14 @@ class Anchored:
     block_hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A transaction that succeeded and stands in the chain; ``confirmations`` counts its block and those after it."""
+
+    placed: Anchored
+    confirmations: int
+
+
 class Anchor(Protocol):
     """The registry contract on its chain; transactions are stored before they are sent."""
 
@@ -166,7 +174,18 @@ class Anchor(Protocol):
         ...
 
     def record(self, recording: Recording, verification_key: Mapping[str, Any], *, dev_unsafe: bool) -> Anchored:
-        """Verify and record on chain; recording the same signals again changes nothing."""
+        """Verify and record on chain; recording the same signals again changes nothing.
+
+        What a reorganisation dropped is sent again, byte for byte. Raises ``AnchorRefused``, ``DevKeyRefused``, and
+        ``ChainUnavailable`` where it is not included yet.
+        """
+        ...
+
+    def standing(self, tx_hash: str) -> Standing | None:
+        """Where a transaction stands now; None where no block of the chain holds it or it failed.
+
+        Raises ``ChainUnavailable``.
+        """
         ...
 
 

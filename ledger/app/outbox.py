@@ -30,6 +30,7 @@ class Stage(StrEnum):
     REGISTER = "register"
     PROVE = "prove"
     ANCHOR = "anchor"
+    CONFIRM = "confirm"
 
 
 class OutboxRunner:

@@ -164,29 +164,74 @@ class Outbox(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredTransaction:
-    """A signed EVM transaction, stored before it is sent, so that the same bytes can be sent again."""
+    """A signed EVM transaction, stored before it is sent, so that the same bytes can be sent again.
+
+    ``ordinal`` counts from 0 per chain in the order of signing. ``sender`` is in EIP-55 form, ``tx_hash`` and
+    ``block_hash`` are ``0x`` and 64 hex digits. ``purpose`` is for people. ``effect`` names what the transaction
+    brings about, so that the same work done twice sends one transaction. ``block_timestamp_s`` is the block time
+    asked for on the embedded chain, None on a chain that sets its own. Block number and hash are None until it was
+    seen in a block. ``failed`` says that it cannot have its effect: it reverted, or another has its nonce.
+    """
 
     ordinal: int
     chain_id: int
     sender: str
     nonce: int
     purpose: str
+    effect: str
     tx_hash: str
     raw: bytes
-    block_timestamp_s: int
-    block_number: int | None
-    block_hash: str | None
+    block_timestamp_s: int | None = None
+    block_number: int | None = None
+    block_hash: str | None = None
+    failed: bool = False
 
 
 class ChainTransactions(Protocol):
-    """Signed transactions in sending order. (chain, sender, nonce) is unique."""
+    """Signed transactions by chain, in the order of signing. (chain, ordinal) and (chain, sender, nonce) are unique."""
 
-    def add(self, transaction: StoredTransaction) -> None: ...
+    def reserve(self, chain_id: int) -> None:
+        """Keep others from taking ordinals and nonces of a chain until this transaction ends."""
+        ...
 
-    def included(self, tx_hash: str, *, block_number: int, block_hash: str) -> None: ...
+    def add(self, transaction: StoredTransaction) -> None:
+        """Adding the same again is a no-op. Raises ``VersionConflict`` where its ordinal, nonce or hash is taken."""
+        ...
 
-    def all(self) -> Sequence[StoredTransaction]:
-        """Every stored transaction by ordinal."""
+    def included(self, tx_hash: str, *, block_number: int, block_hash: str, failed: bool = False) -> None:
+        """Note the block that holds a transaction, which a reorganisation may change. Raises ``NotFound``."""
+        ...
+
+    def superseded(self, tx_hash: str) -> None:
+        """Note that another transaction has this one's nonce: it can never be included. Raises ``NotFound``."""
+        ...
+
+    def by_hash(self, tx_hash: str) -> StoredTransaction:
+        """Raises ``NotFound``."""
+        ...
+
+    def of_effect(self, chain_id: int, effect: str) -> StoredTransaction | None:
+        """The newest transaction with an effect, of those that did not fail."""
+        ...
+
+    def next_place(self, chain_id: int, sender: str) -> tuple[int, int]:
+        """The next free (ordinal, nonce) as far as is stored here."""
+        ...
+
+    def from_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
+        """A sender's transactions with this nonce or a later one, by nonce."""
+        ...
+
+    def not_included(self, chain_id: int) -> Sequence[StoredTransaction]:
+        """Those that no block is noted for and that did not fail, by ordinal."""
+        ...
+
+    def of_chain(self, chain_id: int, *, newest: int | None = None) -> Sequence[StoredTransaction]:
+        """The transactions of a chain by ordinal: all, or the ``newest`` so many."""
+        ...
+
+    def count(self, chain_id: int) -> int:
+        """How many transactions of a chain are stored."""
         ...
 
 

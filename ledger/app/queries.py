@@ -31,7 +31,10 @@ class BundleSource(Protocol):
 
 
 class ChainTransactionStatus(TypedDict):
-    """One stored transaction; ``reason`` says why it does not stand as it stood before, None where it does."""
+    """One stored transaction; block and hash are None until it is in one.
+
+    ``reason`` says why the embedded chain does not hold it as it stood before; None where it does, and on other chains.
+    """
 
     ordinal: int
     purpose: str
@@ -42,10 +45,19 @@ class ChainTransactionStatus(TypedDict):
 
 
 class ChainStatus(TypedDict):
-    """The embedded chain after its replay from stored transactions; ``registry`` is None before deployment."""
+    """The chain that statements are anchored on.
 
-    chain_id: int
+    ``kind`` is ``embedded``, in this process and rebuilt at its start, or ``rpc``, that of a node. ``chain_id`` is None
+    where the node was not reached yet, and ``error`` then says why; ``registry`` is None before deployment. ``total``
+    counts the stored transactions; ``transactions`` are all of an embedded chain's and the newest of another's, oldest
+    first.
+    """
+
+    kind: str
+    chain_id: int | None
     registry: str | None
+    error: str | None
+    total: int
     transactions: list[ChainTransactionStatus]
 
 
@@ -198,7 +210,7 @@ class Queries:
             return Inclusion(event, chosen, tx.log.root(chosen), path, tx.log.checkpoint(chosen))
 
     def chain(self) -> ChainStatus:
-        """What the embedded chain holds, and which stored transactions could not be replayed."""
+        """The chain, the transactions stored for it, and which of an embedded one could not be replayed."""
         return self._chain_status()
 
     def not_replayed(self) -> dict[str, str]:
@@ -255,15 +267,16 @@ class Health:
 
     def check(self) -> Readiness:
         """Never raises for a database that does not answer: that is an answer here."""
-        transactions = self._chain_status()["transactions"]
-        failures = sum(transaction["reason"] is not None for transaction in transactions)
+        chain = self._chain_status()
+        total = chain["total"]
+        failures = sum(transaction["reason"] is not None for transaction in chain["transactions"])
         try:
             schema = self._schema_state()
             with self._database.read() as tx:
                 size, pending, parked = tx.log.size(), tx.outbox.pending(), len(tx.outbox.parked())
         except SlaLedgerError as error:
-            return Readiness(error.message, None, 0, 0, 0, len(transactions), failures)
-        return Readiness(None, schema, size, pending, parked, len(transactions), failures)
+            return Readiness(error.message, None, 0, 0, 0, total, failures)
+        return Readiness(None, schema, size, pending, parked, total, failures)
 
 
 def _page(rows: Sequence[Row], id_name: str, after: str | None, limit: int) -> Page:

@@ -34,6 +34,7 @@ COMMANDS = {
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
     "keys": Subcommand("ledger.cli.keys:keys", "The log's signing keys, and API keys.", "server,prove"),
+    "chain": Subcommand("ledger.cli.chain:chain", "Deploy the registry on a node's chain.", "server,prove"),
     "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
     "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
     "fsck": Subcommand("ledger.cli.maintenance:fsck_command", "Check everything a data directory holds.", "server"),

@@ -71,19 +71,28 @@ def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: C
             "log_size": readiness.log_size,
             "outbox": {"pending": readiness.outbox_pending, "parked": readiness.outbox_parked},
             "chain": {
-                "chain_id": str(chain["chain_id"]),
-                "replayed": len(chain["transactions"]) - len(lost),
+                "kind": chain["kind"],
+                "chain_id": None if chain["chain_id"] is None else str(chain["chain_id"]),
+                "replayed": chain["total"] - len(lost),
                 "not_replayed": [{"tx_hash": item["tx_hash"], "reason": item["reason"]} for item in lost],
             },
         }
         click.echo(json.dumps(document, ensure_ascii=False))
         return
-    total = len(chain["transactions"])
     click.echo(f"Serving {settings.data_dir} at {url} (Ctrl-C stops it)")
     click.echo(f"  access   {_MODES[settings.auth.mode]}")
     click.echo(f"  log      {readiness.log_size} events")
     click.echo(f"  outbox   {readiness.outbox_pending} pending, {readiness.outbox_parked} parked")
-    click.echo(f"  chain    {total - len(lost)} of {total} stored transactions replayed on the embedded chain")
+    click.echo(f"  chain    {_chain(chain, len(lost))}")
     for item in lost:
         click.echo(f"           not replayed: {item['purpose']} {item['tx_hash']}: {item['reason']}")
     click.echo(f"  routes   {url}/schema/openapi.json")
+
+
+def _chain(chain: ChainStatus, lost: int) -> str:
+    total = chain["total"]
+    if chain["kind"] == "embedded":
+        return f"{total - lost} of {total} stored transactions replayed on the embedded chain"
+    if chain["error"] is not None:
+        return chain["error"]
+    return f"{total} stored transactions on chain {chain['chain_id']}"

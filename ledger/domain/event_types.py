@@ -204,6 +204,15 @@ _PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
         "block_hash": BYTES32,
         "leaf": BYTES32,
     },
+    "anchor_confirmed": {
+        "statement_id": STATEMENT_ID,
+        "sla_id": BYTES32,
+        "chain_id": CHAIN_ID,
+        "tx_hash": BYTES32,
+        "block_number": _COUNT,
+        "block_hash": BYTES32,
+        "confirmations": Integer(1),
+    },
     "log_key_rotated": {
         "origin": Text(max_length=120, what="the log's origin, which stays"),
         "old_vkey": _VKEY,

@@ -35,9 +35,9 @@ from ledger.store.appending import (
     require_same_request,
 )
 from ledger.store.batches import no_batch
-from ledger.store.chain import no_transaction, require_free
 from ledger.store.following import Following
 from ledger.store.log import SignedCheckpoint, StoredLog
+from ledger.store.memory_chain import MemoryChain
 from ledger.store.outbox import MAX_ERROR_CHARS, no_stage
 from ledger.store.projections import RowChange, apply, forget, rebuild, types_beside
 from ledger.store.queries import StoredViews, ViewRow
@@ -141,7 +141,7 @@ class MemoryDatabase(Following):
             batches=_Batches(handle, tenant),
             identities=_Identities(handle, tenant),
             outbox=_Outbox(handle),
-            chain=_Chain(handle),
+            chain=MemoryChain(handle),
             secrets=_Secrets(handle, tenant),
             keys=_Keys(handle, tenant),
             views=StoredViews(views),
@@ -353,33 +353,6 @@ class _Outbox:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chain:
-    handle: _Handle
-
-    def add(self, transaction: StoredTransaction) -> None:
-        rows = self.handle.changing.chain
-        place = (transaction.chain_id, transaction.sender, transaction.nonce)
-        known = [
-            other
-            for other in rows.values()
-            if other.ordinal == transaction.ordinal
-            or other.tx_hash == transaction.tx_hash
-            or (other.chain_id, other.sender, other.nonce) == place
-        ]
-        require_free(transaction, known)
-        rows.setdefault(transaction.tx_hash, transaction)
-
-    def included(self, tx_hash: str, *, block_number: int, block_hash: str) -> None:
-        rows = self.handle.changing.chain
-        if tx_hash not in rows:
-            raise no_transaction(tx_hash)
-        rows[tx_hash] = replace(rows[tx_hash], block_number=block_number, block_hash=block_hash)
-
-    def all(self) -> Sequence[StoredTransaction]:
-        return sorted(self.handle.state.chain.values(), key=lambda transaction: transaction.ordinal)
-
-
-@dataclass(frozen=True, slots=True)
 class _Secrets:
     handle: _Handle
     tenant: str
@@ -486,7 +459,7 @@ class MemoryTransaction:
     batches: _Batches
     identities: _Identities
     outbox: _Outbox
-    chain: _Chain
+    chain: MemoryChain
     secrets: _Secrets
     keys: _Keys
     views: StoredViews

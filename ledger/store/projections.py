@@ -157,6 +157,10 @@ def _anchor(event: StoredEvent) -> Iterable[RowChange]:
     yield _of_statement(event, "view_anchor")
 
 
+def _anchor_confirmation(event: StoredEvent) -> Iterable[RowChange]:
+    yield _of_statement(event, "view_anchor_confirmation")
+
+
 def _of_statement(event: StoredEvent, view: str) -> RowChange:
     payload = event.payload
     body = {name: value for name, value in payload.items() if name not in {"statement_id", "sla_id"}}
@@ -213,6 +217,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "credit_line_issued": _issued_line,
     "credit_line_reversed": _reversed_line,
     "credit_applied": _applied_line,
+    "anchor_confirmed": _anchor_confirmation,
 }
 
 _SHARING = (

@@ -73,21 +73,25 @@ class StoredViews:
         {id, sla_id, period, start_ns, end_ns, statement_version, state, objectives, credit, trace, ...}, and
 
         * ``attestation``: {circuit, circuit_id, signals, proof_hash, proof, dev_key, seq} or null,
-        * ``anchor``: {chain_id, registry, verifier, tx_hash, block_number, block_hash, leaf, seq} or null.
+        * ``anchor``: {chain_id, registry, tx_hash, block_number, block_hash, leaf, confirmed, confirmations, seq} or
+          null. Once it is confirmed, transaction and block are those that were confirmed, and ``confirmations`` is
+          how many blocks stood then, its own included; before, it is 0.
         """
         found = self._reader.rows("view_statement", **_filter(sla_id))
         attestations, anchors = self._by_statement("view_attestation"), self._by_statement("view_anchor")
+        confirmations = self._by_statement("view_anchor_confirmation")
         rows = []
         for row in found:
             name = row.columns["statement_id"]
-            rows.append(_statement(row, attestations.get(name), anchors.get(name)))
+            rows.append(_statement(row, attestations.get(name), anchors.get(name), confirmations.get(name)))
         return sorted(rows, key=_by_start)
 
     def statement(self, statement_id: str) -> Mapping[str, Any]:
         row = _only(self._reader.rows("view_statement", statement_id=statement_id), "statement", statement_id)
         attestation = self._reader.rows("view_attestation", statement_id=statement_id)
         anchor = self._reader.rows("view_anchor", statement_id=statement_id)
-        return _statement(row, next(iter(attestation), None), next(iter(anchor), None))
+        confirmation = self._reader.rows("view_anchor_confirmation", statement_id=statement_id)
+        return _statement(row, next(iter(attestation), None), next(iter(anchor), None), next(iter(confirmation), None))
 
     def credits(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]:
         """{statement_id, sla_id, period, currency, minor_units, status, proof_ref, seq} by start.
@@ -196,7 +200,9 @@ def _window(row: ViewRow) -> dict[str, Any]:
     }
 
 
-def _statement(row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | None) -> dict[str, Any]:
+def _statement(
+    row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | None, confirmation: ViewRow | None
+) -> dict[str, Any]:
     credit = row.body["credit"]
     return {
         **row.body,
@@ -206,8 +212,8 @@ def _statement(row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | None
         "end_ns": int(row.body["end_ns"]),
         "credit": credit and {**credit, "minor_units": int(credit["minor_units"])},
         "attestation": _detail(attestation),
-        "anchor": _detail(anchor),
-        "seq": _last_seq(row, attestation, anchor),
+        "anchor": _anchor(anchor, confirmation),
+        "seq": _last_seq(row, attestation, anchor, confirmation),
     }
 
 
@@ -262,6 +268,18 @@ def _credit_line(row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | No
 
 def _detail(row: ViewRow | None) -> dict[str, Any] | None:
     return None if row is None else {**row.body, "seq": row.seq}
+
+
+def _anchor(anchor: ViewRow | None, confirmation: ViewRow | None) -> dict[str, Any] | None:
+    if anchor is None:
+        return None
+    placed = {"confirmations": 0} if confirmation is None else confirmation.body
+    return {
+        **anchor.body,
+        **placed,
+        "confirmed": confirmation is not None,
+        "seq": _last_seq(anchor, confirmation),
+    }
 
 
 def _last_seq(*rows: ViewRow | None) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -195,18 +196,23 @@ outbox = Table(
 chain_transaction = Table(
     "chain_transaction",
     metadata,
-    Column("ordinal", _BIGINT, primary_key=True, autoincrement=False),
+    Column("ordinal", _BIGINT, nullable=False),
     # An EVM chain id has up to 256 bits.
     Column("chain_id", String(78), nullable=False),
     Column("sender", String(42), nullable=False),
     Column("nonce", _BIGINT, nullable=False),
     Column("purpose", String(200), nullable=False),
+    Column("effect", String(200), nullable=False),
     Column("tx_hash", String(66), nullable=False, unique=True),
     Column("raw", LargeBinary, nullable=False),
-    Column("block_timestamp_s", _BIGINT, nullable=False),
+    Column("block_timestamp_s", _BIGINT, nullable=True),
     Column("block_number", _BIGINT, nullable=True),
     Column("block_hash", String(66), nullable=True),
+    Column("failed", Boolean, nullable=False),
+    PrimaryKeyConstraint("chain_id", "ordinal"),
     UniqueConstraint("chain_id", "sender", "nonce"),
+    Index(None, "chain_id", "effect"),
+    Index(None, "chain_id", "block_number"),
 )
 
 secret = Table(
@@ -273,6 +279,7 @@ view_statement = _view("view_statement", [_statement_id()], [_sla_id(), _start_n
 view_credit = _view("view_credit", [_statement_id()], [_sla_id(), _start_ns()])
 view_attestation = _view("view_attestation", [_statement_id()])
 view_anchor = _view("view_anchor", [_statement_id()])
+view_anchor_confirmation = _view("view_anchor_confirmation", [_statement_id()])
 
 
 def _text_key(name: str, length: int) -> Column[str]:
@@ -328,5 +335,6 @@ VIEW_TABLES = {
         view_anchor,
         view_violation,
         view_credit_line,
+        view_anchor_confirmation,
     )
 }

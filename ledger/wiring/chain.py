@@ -1,30 +1,41 @@
-"""The embedded chain of a data directory: its genesis, its stored transactions, its replay."""
+"""The chain of a data directory, by settings alone: the embedded one, replayed, or that of a node over RPC."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Protocol, TypedDict
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
+from eth_utils import to_checksum_address
+from web3 import Web3
+from web3.types import RPCEndpoint
 
-from ledger.anchor.chain import AnchorChain
+from ledger.anchor.chain import AnchorChain, registry_address
 from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.registry import RegistryAnchor
 from ledger.anchor.replay import ReplayReport, replay
+from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.sender import Sender
-from ledger.anchor.transactions import StoredTransaction
-from ledger.app import ports
-from ledger.app.ports import Database
-from ledger.app.queries import ChainStatus
+from ledger.app.ports import Database, StoredTransaction
+from ledger.app.queries import ChainStatus, ChainTransactionStatus
+from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.instant import SECOND_NS, Clock
+from ledger.errors import AnchorRefused, ChainUnavailable, SettingInvalid, SlaLedgerError
+from ledger.settings import ChainSettings
 
 GENESIS_BALANCE_WEI = 10**24
+SHOWN_TRANSACTIONS: Final = 100
+STATUS_KEPT_S: Final = 1.0
+ERROR_KEPT_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChainAccounts:
-    """Who pays and signs on the embedded chain."""
+    """Who pays and signs on the chain."""
 
     deployer: LocalAccount
     issuer: LocalAccount
@@ -38,98 +49,219 @@ class ChainAccounts:
         return Genesis(timestamp_s, dict.fromkeys(addresses, GENESIS_BALANCE_WEI))
 
 
-class DatabaseTransactions:
-    """``ledger.anchor``'s store over the ledger's database; each call is a transaction, so ``save`` is durable."""
+class OpenChain(Protocol):
+    """A chain with its registry, as the services use it."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    @property
+    def anchor(self) -> RegistryAnchor:
+        """The registry. Of a node: asked for at first use. Raises ``ChainUnavailable`` and ``SettingInvalid``."""
+        ...
 
-    def save(self, transaction: StoredTransaction) -> None:
-        row = ports.StoredTransaction(
-            ordinal=transaction.ordinal,
-            chain_id=transaction.chain_id,
-            sender=transaction.sender,
-            nonce=transaction.nonce,
-            purpose=transaction.purpose,
-            tx_hash="0x" + transaction.tx_hash.hex(),
-            raw=transaction.raw,
-            block_timestamp_s=transaction.block_timestamp_s or 0,
-            block_number=transaction.block_number,
-            block_hash=None if transaction.block_hash is None else "0x" + transaction.block_hash.hex(),
-        )
-        with self._database.begin() as tx:
-            tx.chain.add(row)
+    @property
+    def confirmations(self) -> int:
+        """Blocks that must stand before an anchor counts as confirmed; raises as ``anchor`` does."""
+        ...
 
-    def transactions(self, chain_id: int) -> Sequence[StoredTransaction]:
-        with self._database.read() as tx:
-            return [_stored(row) for row in tx.chain.all() if row.chain_id == chain_id]
-
-    def not_included(self, chain_id: int) -> Sequence[StoredTransaction]:
-        return [transaction for transaction in self.transactions(chain_id) if transaction.block_number is None]
-
-    def next_ordinal(self, chain_id: int) -> int:
-        return max((transaction.ordinal for transaction in self.transactions(chain_id)), default=-1) + 1
-
-    def mark_included(self, tx_hash: bytes, block_number: int, block_hash: bytes) -> None:
-        with self._database.begin() as tx:
-            tx.chain.included("0x" + tx_hash.hex(), block_number=block_number, block_hash="0x" + block_hash.hex())
+    def status(self) -> ChainStatus:
+        """What is known of the chain; never raises because of the chain."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedChain:
-    """The embedded chain as it stands after its replay, and the registry on it."""
+    """The embedded chain as it stands after its replay, and the registry on it. Nothing on it is ever undone."""
 
     anchor: RegistryAnchor
     report: ReplayReport
+    confirmations: int = 0
 
     def status(self) -> ChainStatus:
+        outcomes = self.report.outcomes
         return {
+            "kind": "embedded",
             "chain_id": self.anchor.chain_id,
             "registry": self.anchor.registry,
-            "transactions": [
-                {
-                    "ordinal": outcome.transaction.ordinal,
-                    "purpose": outcome.transaction.purpose,
-                    "tx_hash": "0x" + outcome.transaction.tx_hash.hex(),
-                    "block_number": outcome.transaction.block_number,
-                    "block_hash": None
-                    if outcome.transaction.block_hash is None
-                    else "0x" + outcome.transaction.block_hash.hex(),
-                    "reason": outcome.reason,
-                }
-                for outcome in self.report.outcomes
-            ],
+            "error": None,
+            "total": len(outcomes),
+            "transactions": [_shown(outcome.transaction, outcome.reason) for outcome in outcomes],
         }
+
+
+class Deployment(TypedDict):
+    """Where a registry stands, whether it was put there just now, and who pays for what is sent."""
+
+    chain_id: str
+    registry: str
+    deployed: bool
+    deployer: str
+    issuer: str
+
+
+class RpcChain:
+    """The chain of a node. Nothing is asked of it before it is needed: what is stored is served without it.
+
+    Any number of processes may work on it with the same keys and database.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        accounts: ChainAccounts,
+        settings: ChainSettings,
+        clock: Clock,
+        *,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if settings.rpc_url is None:
+            raise SettingInvalid("no node is named: set SLA_LEDGER_CHAIN_RPC", setting="SLA_LEDGER_CHAIN_RPC")
+        self._database = database
+        self._accounts = accounts
+        self._settings = settings
+        self._clock = clock
+        self._monotonic_s = monotonic_s
+        self._status: tuple[float, ChainStatus] | None = None
+        self._w3 = rpc_web3(settings.rpc_url)
+
+    @cached_property
+    def anchor(self) -> RegistryAnchor:
+        # On a test chain nothing is lost by deploying unasked; elsewhere it costs money, and whoever pays says so.
+        return self._open(deploy=self._sender.chain_id in TEST_CHAIN_IDS)
+
+    @property
+    def confirmations(self) -> int:
+        return self._settings.confirmations_on(self._sender.chain_id)
+
+    def deploy(self) -> Deployment:
+        """The registry of the deployer's key, deployed unless it is there.
+
+        Raises ``AnchorRefused``, ``ChainUnavailable``, and ``SettingInvalid`` where the settings name a registry.
+        """
+        if self._settings.registry is not None:
+            raise SettingInvalid(
+                f"SLA_LEDGER_REGISTRY names {self._settings.registry}, so there is nothing to deploy; leave it out to "
+                "deploy a registry with this directory's deployer key",
+                setting="SLA_LEDGER_REGISTRY",
+            )
+        deployer = self._accounts.deployer.address
+        before = bool(self._w3.eth.get_code(registry_address(deployer)))
+        anchor = self._open(deploy=True)
+        return {
+            "chain_id": str(anchor.chain_id),
+            "registry": anchor.registry,
+            "deployed": not before,
+            "deployer": deployer,
+            "issuer": self._accounts.issuer.address,
+        }
+
+    def fund(self) -> None:
+        """Give deployer and issuer a local node's test money, if they have none. Raises ``AnchorRefused`` elsewhere."""
+        if self._sender.chain_id not in TEST_CHAIN_IDS:
+            raise AnchorRefused(
+                f"chain {self._sender.chain_id} is no local test chain; send money to deployer and issuer yourself",
+                chain_id=self._sender.chain_id,
+            )
+        for account in (self._accounts.deployer, self._accounts.issuer):
+            if not self._w3.eth.get_balance(account.address):
+                request = RPCEndpoint("anvil_setBalance")
+                self._w3.provider.make_request(request, [account.address, hex(GENESIS_BALANCE_WEI)])
+
+    def status(self) -> ChainStatus:
+        # Every list of statements asks for it, and a node that is away must not hold each of them up.
+        now_s = self._monotonic_s()
+        if self._status is None or self._status[0] <= now_s:
+            status = self._read_status()
+            keep_s = STATUS_KEPT_S if status["error"] is None else ERROR_KEPT_S
+            self._status = (self._monotonic_s() + keep_s, status)
+        return self._status[1]
+
+    def _read_status(self) -> ChainStatus:
+        status: ChainStatus = {
+            "kind": "rpc",
+            "chain_id": None,
+            "registry": None,
+            "error": None,
+            "total": 0,
+            "transactions": [],
+        }
+        try:
+            chain_id = self._sender.chain_id
+        except SlaLedgerError as error:
+            return {**status, "error": error.message}
+        with self._database.read() as tx:
+            total = tx.chain.count(chain_id)
+            newest = tx.chain.of_chain(chain_id, newest=SHOWN_TRANSACTIONS)
+        opened = self.__dict__.get("anchor")
+        return {
+            **status,
+            "chain_id": chain_id,
+            "registry": None if opened is None else opened.registry,
+            "total": total,
+            "transactions": [_shown(transaction, None) for transaction in newest],
+        }
+
+    @cached_property
+    def _sender(self) -> Sender:
+        return Sender(self._w3, self._database)
+
+    def _open(self, *, deploy: bool) -> RegistryAnchor:
+        self._sender.resend()
+        named, deployer = self._settings.registry, self._accounts.deployer
+        address = to_checksum_address(named) if named else registry_address(deployer.address)
+        if not deploy or named:
+            if not self._w3.eth.get_code(address):
+                raise _no_registry(address, self._sender.chain_id, named=named is not None)
+            registry = AnchorChain(self._w3, self._sender, address)
+        else:
+            self._require_funds(deployer, address)
+            registry = _deployed(self._w3, self._sender, deployer, self._clock)
+        return RegistryAnchor(registry, issuer=self._accounts.issuer, deployer=deployer, clock=self._clock)
+
+    def _require_funds(self, deployer: LocalAccount, registry: str) -> None:
+        """Said before anything is signed: a transaction that cannot be paid would keep its nonce for good."""
+        if not self._w3.eth.get_code(to_checksum_address(registry)) and not self._w3.eth.get_balance(deployer.address):
+            issuer = self._accounts.issuer.address
+            raise ChainUnavailable(
+                f"the deployer {deployer.address} has no money on chain {self._sender.chain_id}; send some to it, and "
+                f"to the issuer {issuer}, who pays for every statement",
+                deployer=deployer.address,
+                issuer=issuer,
+                retry_after_s=10,
+            )
 
 
 def open_chain(database: Database, accounts: ChainAccounts, genesis_timestamp_s: int, clock: Clock) -> ReplayedChain:
     """A fresh embedded chain with every stored transaction replayed and the registry deployed."""
-    chain, store = EmbeddedChain(accounts.genesis(genesis_timestamp_s)), DatabaseTransactions(database)
-    report = replay(chain, store)
-    sender = Sender(chain.w3, store, pin_block_time=chain.pin_block_time)
-    deployer = accounts.deployer
-    registry = AnchorChain.deploy(
-        chain.w3,
-        sender,
-        deployer,
-        admin=deployer.address,
-        registrar=deployer.address,
-        now_s=clock.now_ns() // SECOND_NS,
-    )
-    anchor = RegistryAnchor(registry, issuer=accounts.issuer, deployer=deployer, clock=clock)
+    chain = EmbeddedChain(accounts.genesis(genesis_timestamp_s))
+    report = replay(chain, database)
+    sender = Sender(chain.w3, database, pin_block_time=chain.pin_block_time)
+    registry = _deployed(chain.w3, sender, accounts.deployer, clock)
+    anchor = RegistryAnchor(registry, issuer=accounts.issuer, deployer=accounts.deployer, clock=clock)
     return ReplayedChain(anchor, report)
 
 
-def _stored(row: ports.StoredTransaction) -> StoredTransaction:
-    return StoredTransaction(
-        ordinal=row.ordinal,
-        chain_id=row.chain_id,
-        sender=row.sender,
-        nonce=row.nonce,
-        purpose=row.purpose,
-        tx_hash=bytes.fromhex(row.tx_hash[2:]),
-        raw=row.raw,
-        block_timestamp_s=row.block_timestamp_s,
-        block_number=row.block_number,
-        block_hash=None if row.block_hash is None else bytes.fromhex(row.block_hash[2:]),
+def _deployed(w3: Web3, sender: Sender, deployer: LocalAccount, clock: Clock) -> AnchorChain:
+    address = deployer.address
+    now_s = clock.now_ns() // SECOND_NS
+    return AnchorChain.deploy(w3, sender, deployer, admin=address, registrar=address, now_s=now_s)
+
+
+def _no_registry(address: str, chain_id: int, *, named: bool) -> SettingInvalid:
+    what = "SLA_LEDGER_REGISTRY names" if named else "the registry of this directory's deployer key would stand at"
+    do = "correct it" if named else "deploy one with: sla-ledger chain deploy --data DIR"
+    return SettingInvalid(
+        f"{what} {address}, where chain {chain_id} holds no contract; {do}",
+        setting="SLA_LEDGER_REGISTRY",
+        registry=address,
+        chain_id=chain_id,
     )
+
+
+def _shown(transaction: StoredTransaction, reason: str | None) -> ChainTransactionStatus:
+    return {
+        "ordinal": transaction.ordinal,
+        "purpose": transaction.purpose,
+        "tx_hash": transaction.tx_hash,
+        "block_number": transaction.block_number,
+        "block_hash": transaction.block_hash,
+        "reason": reason,
+    }

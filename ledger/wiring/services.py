@@ -34,8 +34,9 @@ from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
+from ledger.settings import read_chain_settings
 from ledger.store.migrate import SCHEMA_REVISION
-from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain
+from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
 from ledger.wiring.files import replace_file
@@ -120,6 +121,7 @@ class Services:
         self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
         self._lock: DirectoryLock | None = None
         self._genesis_timestamp_s = genesis_timestamp_s
+        self.chain_settings = read_chain_settings(os.environ)
         circuits = load_circuits(resource_dir("circuits"))
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
         self._provers = {circuit.name: Groth16Prover(circuit, keys) for circuit in circuits}
@@ -127,18 +129,21 @@ class Services:
         self.dispatcher = Dispatcher(self._run_once, self.sign_log, notify)
 
     @cached_property
-    def chain(self) -> ReplayedChain:
-        """The embedded chain, rebuilt from its stored transactions when it is first needed.
+    def chain(self) -> OpenChain:
+        """The chain that the settings name.
 
-        It lives in this process, so the directory is this process's alone from here on, and so is the outbox: what
-        a killed process had leased is due again. Raises ``DataDirectoryInUse``.
+        The embedded one is rebuilt from its stored transactions when it is first needed. It lives in this process, so
+        the directory is this process's alone from here on, and so is the outbox: what a killed process had leased is
+        due again. Raises ``DataDirectoryInUse``. The chain of a node is for any number of processes.
         """
-        self._lock = DirectoryLock(self.folder)
-        with self.database.begin() as tx:
-            tx.outbox.release()
         accounts = ChainAccounts.from_secrets(
             deployer=self.keyring.secret("deployer-evm"), issuer=self.keyring.secret("issuer-evm")
         )
+        if self.chain_settings.rpc_url is not None:
+            return RpcChain(self.database, accounts, self.chain_settings, self.clock)
+        self._lock = DirectoryLock(self.folder)
+        with self.database.begin() as tx:
+            tx.outbox.release()
         return open_chain(self.database, accounts, self._genesis_timestamp_s, self.clock)
 
     @cached_property
@@ -155,7 +160,16 @@ class Services:
             clock=clock,
         )
         record = partial(anchoring.anchor_statement, self.database, attestor=attestor, anchor=anchor, clock=clock)
-        return OutboxRunner(self.database, {Stage.REGISTER: register, Stage.PROVE: prove, Stage.ANCHOR: record}, clock)
+        confirm = partial(
+            anchoring.confirm_statement,
+            self.database,
+            attestor=attestor,
+            anchor=anchor,
+            confirmations=self.chain.confirmations,
+            clock=clock,
+        )
+        work = {Stage.REGISTER: register, Stage.PROVE: prove, Stage.ANCHOR: record, Stage.CONFIRM: confirm}
+        return OutboxRunner(self.database, work, clock)
 
     @property
     def queries_bundles(self) -> Services:

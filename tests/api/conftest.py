@@ -67,7 +67,14 @@ class Ledger:
     database: SqliteDatabase
     bundles: dict[str, bytes] = field(default_factory=dict)
     chain: ChainStatus = field(
-        default_factory=lambda: {"chain_id": 131277322940537, "registry": REGISTRY, "transactions": []}
+        default_factory=lambda: {
+            "kind": "embedded",
+            "chain_id": 131277322940537,
+            "registry": REGISTRY,
+            "error": None,
+            "total": 0,
+            "transactions": [],
+        }
     )
     schema: SchemaState = field(default_factory=lambda: SchemaState("0001", "0001"))
 

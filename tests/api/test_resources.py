@@ -210,6 +210,7 @@ def test_chain_says_what_was_not_replayed(ledger: Any, client: Client) -> None:
         {"ordinal": 0, "purpose": "deploy registry", "tx_hash": "0x" + "aa" * 32, "reason": None, **common},
         {"ordinal": 1, "purpose": "record", "tx_hash": "0x" + "ab" * 32, "reason": "no block time", **common},
     ]
+    ledger.chain["total"] = 2
     chain = client.get("/v1/chain").json()
     assert (chain["chain_id"], chain["replayed"], chain["not_replayed"]) == ("131277322940537", 1, 1)
     assert [(item["replayed"], item["reason"]) for item in chain["transactions"]] == [
@@ -218,6 +219,13 @@ def test_chain_says_what_was_not_replayed(ledger: Any, client: Client) -> None:
     ]
     ready = client.get("/health/ready").json()
     assert (ready["status"], ready["chain_transactions"], ready["chain_not_replayed"]) == ("ready", 2, 1)
+
+
+def test_chain_of_a_node_that_was_never_reached(ledger: Any, client: Client) -> None:
+    ledger.chain |= {"kind": "rpc", "chain_id": None, "registry": None, "error": "the node does not answer"}
+    chain = client.get("/v1/chain").json()
+    assert (chain["kind"], chain["chain_id"], chain["error"]) == ("rpc", None, "the node does not answer")
+    assert client.get("/health/ready").json()["status"] == "ready", "what is stored is served without the node"
 
 
 def test_anchor_that_the_rebuilt_chain_does_not_hold(ledger: Any, client: Client) -> None:

@@ -255,6 +255,20 @@ def line_reversed(number: int = 1) -> NewEvent:
     return NewEvent("credit_line_reversed", payload, START_NS)
 
 
+def anchor_confirmation(of: str) -> NewEvent:
+    """After a reorganisation: the same transaction in another block."""
+    payload = {
+        "statement_id": of,
+        "sla_id": SLA_ID,
+        "chain_id": "131277322940537",
+        "tx_hash": "0x" + "a1" * 32,
+        "block_number": 9,
+        "block_hash": "0x" + "b4" * 32,
+        "confirmations": 12,
+    }
+    return NewEvent("anchor_confirmed", payload, START_NS)
+
+
 def signed_checkpoint(size: int, root: bytes) -> str:
     return sign_checkpoint(Checkpoint("log.example/test", size, root), [LOG_KEY]).decode()
 

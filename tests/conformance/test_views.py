@@ -18,6 +18,7 @@ from tests.conformance.samples import (
     START_NS,
     agreement,
     anchor,
+    anchor_confirmation,
     attestation,
     document,
     line_applied,
@@ -109,6 +110,21 @@ def test_a_statement_gathers_its_proof_and_its_anchor(database: AnyDatabase) -> 
     assert full["credit"] == {"currency": "USD", "minor_units": 120_000}
     for unchanged in ("objectives", "trace", "attestable", "unattested_reasons", "state", "statement_version"):
         assert full[unchanged] == payload[unchanged]
+
+
+def test_an_anchor_stands_where_it_was_confirmed(database: AnyDatabase) -> None:
+    name = statement_id()
+    append(database, statement(), anchor(name))
+    with database.read() as tx:
+        placed = tx.views.statement(name)["anchor"]
+    assert (placed["confirmed"], placed["confirmations"], placed["block_number"]) == (False, 0, 7)
+    append(database, anchor_confirmation(name))
+    with database.read() as tx:
+        row = tx.views.statement(name)
+        assert tx.views.statements() == [row]
+    confirmed = row["anchor"]
+    assert (confirmed["confirmed"], confirmed["confirmations"], confirmed["block_number"]) == (True, 12, 9)
+    assert (confirmed["leaf"], confirmed["seq"], row["seq"]) == (placed["leaf"], 2, 2)
 
 
 def test_statements_come_by_period_and_version(database: AnyDatabase) -> None:

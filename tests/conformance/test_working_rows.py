@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,12 +20,22 @@ TRANSACTION = StoredTransaction(
     sender="0x" + "Ab" * 20,
     nonce=0,
     purpose="deploy",
+    effect="registry",
     tx_hash="0x" + "01" * 32,
     raw=b"\x02\xf8",
     block_timestamp_s=1_702_944_000,
     block_number=None,
     block_hash=None,
 )
+
+
+CHAIN = TRANSACTION.chain_id
+
+
+def later(n: int, **changes: Any) -> StoredTransaction:
+    """The ``n``-th transaction after the first."""
+    name = f"0x{n + 1:064x}"
+    return replace(TRANSACTION, **{"ordinal": n, "nonce": n, "tx_hash": name, "effect": name, **changes})
 
 
 def append(database: AnyDatabase, count: int = 1) -> list[str]:
@@ -151,12 +163,17 @@ class TestOutbox:
 
 class TestChainTransactions:
     def test_are_kept_in_sending_order(self, database: AnyDatabase) -> None:
-        second = replace(TRANSACTION, ordinal=1, nonce=1, tx_hash="0x" + "02" * 32)
+        second = later(1)
         with database.begin() as tx:
             tx.chain.add(second)
             tx.chain.add(TRANSACTION)
         with database.read() as tx:
-            assert tx.chain.all() == [TRANSACTION, second]
+            assert tx.chain.of_chain(CHAIN) == [TRANSACTION, second]
+            assert tx.chain.of_chain(CHAIN, newest=1) == [second]
+            assert tx.chain.count(CHAIN) == 2
+            assert tx.chain.by_hash(second.tx_hash) == second
+            with pytest.raises(NotFound):
+                tx.chain.by_hash("0x" + "ff" * 32)
 
     def test_remember_their_block_and_follow_a_reorganisation(self, database: AnyDatabase) -> None:
         with database.begin() as tx:
@@ -164,7 +181,7 @@ class TestChainTransactions:
             for block_hash in ("0x" + "0a" * 32, "0x" + "0b" * 32):
                 tx.chain.included(TRANSACTION.tx_hash, block_number=4, block_hash=block_hash)
             tx.chain.add(TRANSACTION)
-            assert tx.chain.all() == [replace(TRANSACTION, block_number=4, block_hash="0x" + "0b" * 32)]
+            assert tx.chain.of_chain(CHAIN) == [replace(TRANSACTION, block_number=4, block_hash="0x" + "0b" * 32)]
             with pytest.raises(NotFound):
                 tx.chain.included("0x" + "ff" * 32, block_number=1, block_hash="0x" + "0a" * 32)
 
@@ -182,7 +199,58 @@ class TestChainTransactions:
             tx.chain.add(TRANSACTION)
             with pytest.raises(VersionConflict):
                 tx.chain.add(other)
-            assert tx.chain.all() == [TRANSACTION]
+            assert tx.chain.of_chain(CHAIN) == [TRANSACTION]
+
+    def test_are_counted_chain_by_chain(self, database: AnyDatabase) -> None:
+        elsewhere = replace(TRANSACTION, chain_id=5, tx_hash="0x" + "05" * 32)
+        with database.begin() as tx:
+            tx.chain.add(TRANSACTION)
+            tx.chain.add(elsewhere)
+            assert tx.chain.of_chain(5) == [elsewhere]
+            assert tx.chain.of_effect(5, "registry") == elsewhere
+            assert tx.chain.next_place(5, TRANSACTION.sender) == (1, 1)
+            assert tx.chain.next_place(6, TRANSACTION.sender) == (0, 0)
+
+    def test_of_an_effect_is_the_newest_that_did_not_fail(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            for each in (TRANSACTION, later(1, effect="registry"), later(2, effect="record/7")):
+                tx.chain.add(each)
+            assert tx.chain.of_effect(CHAIN, "registry") == later(1, effect="registry")
+            tx.chain.superseded(later(1).tx_hash)
+            assert tx.chain.of_effect(CHAIN, "registry") == TRANSACTION
+            tx.chain.included(TRANSACTION.tx_hash, block_number=1, block_hash="0x" + "0a" * 32, failed=True)
+            assert tx.chain.of_effect(CHAIN, "registry") is None
+            # A reorganisation may let it succeed after all.
+            tx.chain.included(TRANSACTION.tx_hash, block_number=2, block_hash="0x" + "0b" * 32)
+            assert tx.chain.by_hash(TRANSACTION.tx_hash).failed is False
+
+    def test_that_wait_for_a_block_are_told_from_the_others(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            for each in (TRANSACTION, later(1), later(2), later(3)):
+                tx.chain.add(each)
+            tx.chain.included(TRANSACTION.tx_hash, block_number=1, block_hash="0x" + "0a" * 32)
+            tx.chain.superseded(later(2).tx_hash)
+            assert tx.chain.not_included(CHAIN) == [later(1), later(3)]
+            assert [each.nonce for each in tx.chain.from_nonce(CHAIN, TRANSACTION.sender, 2)] == [2, 3]
+            assert tx.chain.from_nonce(CHAIN, "0x" + "cD" * 20, 0) == []
+            with pytest.raises(NotFound):
+                tx.chain.superseded("0x" + "ff" * 32)
+
+    def test_get_places_one_process_at_a_time(self, database: AnyDatabase) -> None:
+        """Many writers, each with what it reads under the reservation: no two take the same place."""
+
+        def sign(serial: int) -> None:
+            with database.begin() as tx:
+                tx.chain.reserve(CHAIN)
+                ordinal, nonce = tx.chain.next_place(CHAIN, TRANSACTION.sender)
+                tx_hash = f"0x{serial:064x}"
+                tx.chain.add(replace(TRANSACTION, ordinal=ordinal, nonce=nonce, tx_hash=tx_hash, effect=tx_hash))
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(sign, range(24)))
+        with database.read() as tx:
+            places = [(each.ordinal, each.nonce) for each in tx.chain.of_chain(CHAIN)]
+        assert places == [(n, n) for n in range(24)]
 
 
 class TestSecrets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
@@ -17,9 +17,9 @@ from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.registration import sign_registration, sla_id
 from ledger.anchor.reverts import refusal
 from ledger.anchor.sender import Call, Sender
-from ledger.anchor.transactions import MemoryTransactionStore
 from ledger.app.evidence import Registration
 from tests.contracts.trapdoor import Trapdoor, curve_order
+from tests.support.stored import memory_database
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
@@ -36,6 +36,14 @@ def account(n: int) -> LocalAccount:
 
 DEPLOYER, ISSUER, CUSTOMER, STRANGER = (account(n) for n in range(4))
 GENESIS = Genesis(T0_S, {a.address: 10**24 for a in (DEPLOYER, ISSUER, CUSTOMER, STRANGER)})
+
+
+class TermsState(NamedTuple):
+    """One version of an agreement's terms as the registry holds it; all zero where there is none."""
+
+    terms_hash: int
+    effective_from_ns: int
+    window_seconds: int
 
 
 def word(value: int | bytes | str) -> bytes:
@@ -60,8 +68,7 @@ class Ground:
 
     def __post_init__(self) -> None:
         self.chain = EmbeddedChain(GENESIS)
-        self.store = MemoryTransactionStore()
-        self.sender = Sender(self.chain.w3, self.store, pin_block_time=self.chain.pin_block_time)
+        self.sender = Sender(self.chain.w3, memory_database(), pin_block_time=self.chain.pin_block_time)
         admin = DEPLOYER.address
         self.anchor = AnchorChain.deploy(
             self.chain.w3, self.sender, DEPLOYER, admin=admin, registrar=admin, now_s=self.tick()
@@ -98,6 +105,9 @@ class Ground:
             signature = sign_registration(terms, self.anchor.chain_id, self.anchor.registry, CUSTOMER)
         self.anchor.register(sender, terms, signature, now_s=self.tick())
         return sla_id(terms.issuer, terms.customer, terms.nonce)
+
+    def terms_state(self, sla: bytes, version: int) -> TermsState:
+        return TermsState(*self.anchor._read("termsOf", sla, version))
 
     def agreement(self, **changes: Any) -> bytes:
         """The slaId of a newly registered agreement."""

@@ -16,10 +16,12 @@ from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.registration import sign_registration, sla_id
 from ledger.anchor.replay import replay
 from ledger.anchor.sender import Call, Sender
-from ledger.anchor.transactions import MemoryTransactionStore, StoredTransaction
 from ledger.app.evidence import Registration
+from ledger.app.ports import StoredTransaction
 from ledger.domain.attested import EMBEDDED_CHAIN_ID
-from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotFound, Refused
+from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotFound
+from ledger.store.memory import MemoryDatabase
+from tests.support.stored import memory_database, stored_on
 
 pytestmark = pytest.mark.slow
 
@@ -32,17 +34,17 @@ START_NS = (T0_S - 86_400) * 10**9
 class Site:
     """A chain with its store and sender, and the registry deployed by the first transaction."""
 
-    def __init__(self, genesis: Genesis = GENESIS, store: MemoryTransactionStore | None = None) -> None:
+    def __init__(self, genesis: Genesis = GENESIS, database: MemoryDatabase | None = None) -> None:
         self.chain = EmbeddedChain(genesis)
-        self.store = store or MemoryTransactionStore()
-        self.sender = Sender(self.chain.w3, self.store, pin_block_time=self.chain.pin_block_time)
+        self.database = database or memory_database()
+        self.sender = Sender(self.chain.w3, self.database, pin_block_time=self.chain.pin_block_time)
 
     def deploy(self, now_s: int = T0_S + 10, deployer: LocalAccount = DEPLOYER) -> AnchorChain:
         address = deployer.address
         return AnchorChain.deploy(self.chain.w3, self.sender, deployer, admin=address, registrar=address, now_s=now_s)
 
     def transactions(self) -> list[StoredTransaction]:
-        return list(self.store.transactions(EMBEDDED_CHAIN_ID))
+        return stored_on(self.database, EMBEDDED_CHAIN_ID)
 
 
 def terms(n: int) -> Registration:
@@ -71,7 +73,7 @@ def lived() -> tuple[Site, AnchorChain, list[bytes]]:
 def test_a_replayed_chain_is_the_same_chain(lived: tuple[Site, AnchorChain, list[bytes]]) -> None:
     before, anchor, slas = lived
     again = EmbeddedChain(GENESIS)
-    report = replay(again, before.store)
+    report = replay(again, before.database)
     assert report.failures == ()
     assert len(report.outcomes) == 4
     for number in range(5):
@@ -81,20 +83,20 @@ def test_a_replayed_chain_is_the_same_chain(lived: tuple[Site, AnchorChain, list
             new["timestamp"],
             new["stateRoot"],
         )
-    restored = AnchorChain(again.w3, Sender(again.w3, before.store), anchor.registry)
+    restored = AnchorChain(again.w3, Sender(again.w3, before.database), anchor.registry)
     assert [restored.sla_state(sla) for sla in slas] == [anchor.sla_state(sla) for sla in slas]
 
 
 def test_life_goes_on_after_a_replay(lived: tuple[Site, AnchorChain, list[bytes]]) -> None:
     before, _, _ = lived
-    after = Site(store=before.store)
-    replay(after.chain, after.store)
+    after = Site(database=before.database)
+    replay(after.chain, after.database)
     anchor = after.deploy(now_s=T0_S + 10**6)
     assert len(after.transactions()) == 4, "the registry is found, not deployed again"
     sla = register(anchor, 9, T0_S + 10**6)
     assert anchor.sla_state(sla).terms_version == 1
-    third = Site(store=after.store)
-    assert replay(third.chain, third.store).failures == ()
+    third = Site(database=after.database)
+    assert replay(third.chain, third.database).failures == ()
 
 
 def test_what_cannot_be_replayed_is_named_and_the_rest_goes_on(
@@ -103,8 +105,8 @@ def test_what_cannot_be_replayed_is_named_and_the_rest_goes_on(
     site, anchor, slas = lived
     stored = site.transactions()
     stored[2] = replace(stored[2], raw=stored[2].raw[:-1] + b"\x00")
-    other_chain = replace(stored[3], ordinal=9, chain_id=1, nonce=99, tx_hash=bytes(32))
-    store = MemoryTransactionStore([*stored, other_chain])
+    other_chain = replace(stored[3], ordinal=9, chain_id=1, nonce=99, tx_hash="0x" + "00" * 32)
+    store = memory_database(*stored, other_chain)
     fresh = EmbeddedChain(GENESIS)
     report = replay(fresh, store)
     reasons = {outcome.transaction.ordinal: outcome.reason for outcome in report.outcomes}
@@ -125,7 +127,7 @@ def test_what_cannot_be_replayed_is_named_and_the_rest_goes_on(
         (lambda t: replace(t, block_timestamp_s=None), "no block time"),
         (lambda t: replace(t, block_timestamp_s=T0_S - 5), "at block time"),
         (lambda t: replace(t, block_number=7), "before it was 7"),
-        (lambda t: replace(t, block_hash=bytes(32)), "in another block"),
+        (lambda t: replace(t, block_hash="0x" + "00" * 32), "in another block"),
     ],
     ids=["no time", "time before its parent", "another number", "another hash"],
 )
@@ -136,7 +138,7 @@ def test_a_difference_to_what_stood_before_is_reported(
 ) -> None:
     site, _, _ = lived
     stored = site.transactions()
-    store = MemoryTransactionStore([*stored[:-1], spoil(stored[-1])])
+    store = memory_database(*stored[:-1], spoil(stored[-1]))
     failures = replay(EmbeddedChain(GENESIS), store).failures
     assert len(failures) == 1
     assert reason in (failures[0].reason or "")
@@ -147,7 +149,7 @@ def test_another_genesis_is_not_passed_off_as_the_same_chain(
 ) -> None:
     site, _, _ = lived
     poorer = replace(GENESIS, balances_wei=dict.fromkeys(GENESIS.balances_wei, 10**23))
-    report = replay(EmbeddedChain(poorer), site.store)
+    report = replay(EmbeddedChain(poorer), site.database)
     assert len(report.failures) == len(report.outcomes) == 4
     assert all("executed in another block" in (outcome.reason or "") for outcome in report.failures)
 
@@ -158,9 +160,9 @@ def test_a_transaction_lost_in_a_crash_is_included_by_replay(
     site, _, _ = lived
     stored = site.transactions()
     last = stored[-1]
-    store = MemoryTransactionStore([*stored[:-1], replace(last, block_number=None, block_hash=None)])
+    store = memory_database(*stored[:-1], replace(last, block_number=None, block_hash=None))
     assert replay(EmbeddedChain(GENESIS), store).failures == ()
-    assert list(store.transactions(EMBEDDED_CHAIN_ID)) == stored
+    assert stored_on(store, EMBEDDED_CHAIN_ID) == stored
 
 
 def test_transactions_from_many_threads_get_a_block_each() -> None:
@@ -222,27 +224,28 @@ def test_the_bytes_are_stored_before_the_chain_sees_them(monkeypatch: pytest.Mon
     with pytest.raises(ChainUnavailable) as caught:
         site.deploy()
     (stored,) = site.transactions()
-    assert caught.value.data["tx_hash"] == "0x" + stored.tx_hash.hex()
+    assert caught.value.data["tx_hash"] == stored.tx_hash
     assert stored.block_number is None
-    assert keccak(stored.raw) == stored.tx_hash
+    assert "0x" + keccak(stored.raw).hex() == stored.tx_hash
 
     monkeypatch.undo()
     (receipt,) = site.sender.resend()
-    assert bytes(receipt["transactionHash"]) == stored.tx_hash
+    assert "0x" + bytes(receipt["transactionHash"]).hex() == stored.tx_hash
     (included,) = site.transactions()
-    assert included == replace(stored, block_number=receipt["blockNumber"], block_hash=bytes(receipt["blockHash"]))
+    block_hash = "0x" + bytes(receipt["blockHash"]).hex()
+    assert included == replace(stored, block_number=receipt["blockNumber"], block_hash=block_hash)
     assert site.chain.w3.eth.get_block(1)["timestamp"] == stored.block_timestamp_s
 
 
 def test_what_the_chain_has_already_is_not_sent_again(lived: tuple[Site, AnchorChain, list[bytes]]) -> None:
     site, anchor, _ = lived
     stored = site.transactions()
-    forgetful = MemoryTransactionStore([*stored[:-1], replace(stored[-1], block_number=None, block_hash=None)])
+    forgetful = memory_database(*stored[:-1], replace(stored[-1], block_number=None, block_hash=None))
     sender = Sender(site.chain.w3, forgetful, pin_block_time=site.chain.pin_block_time)
     height = site.chain.w3.eth.block_number
     sender.resend()
     assert site.chain.w3.eth.block_number == height
-    assert list(forgetful.transactions(anchor.chain_id)) == stored
+    assert stored_on(forgetful, anchor.chain_id) == stored
 
 
 def test_what_a_contract_would_refuse_is_neither_signed_nor_stored() -> None:
@@ -274,39 +277,10 @@ def test_a_dev_key_is_refused_before_anything_is_sent() -> None:
     assert len(site.transactions()) == 1
 
 
-# --- the store ---------------------------------------------------------------------------------
-
-
-def stored(**changes: object) -> StoredTransaction:
-    t = StoredTransaction(0, 5, "0xA", 0, "test", b"\x01" * 32, b"raw", 1)
-    return replace(t, **changes)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "clash",
-    [
-        stored(ordinal=1, nonce=1),
-        stored(tx_hash=bytes(32), nonce=1),
-        stored(tx_hash=bytes(32), ordinal=1),
-    ],
-    ids=["hash", "ordinal", "nonce"],
-)
-def test_nothing_is_stored_twice(clash: StoredTransaction) -> None:
-    store = MemoryTransactionStore()
-    store.save(stored())
-    with pytest.raises(Refused):
-        store.save(clash)
-    assert list(store.transactions(5)) == [stored()]
-
-
-def test_the_store_answers_by_chain_and_in_order() -> None:
-    a = stored()
-    b = stored(ordinal=1, nonce=1, tx_hash=b"\x02" * 32)
-    elsewhere = stored(chain_id=6, tx_hash=b"\x03" * 32)
-    store = MemoryTransactionStore([b, elsewhere, a])
-    assert list(store.transactions(5)) == [a, b]
-    assert (store.next_ordinal(5), store.next_ordinal(6), store.next_ordinal(7)) == (2, 1, 0)
-    store.mark_included(a.tx_hash, 4, b"\x09" * 32)
-    assert list(store.not_included(5)) == [b]
-    with pytest.raises(NotFound):
-        store.mark_included(bytes(32), 1, bytes(32))
+def test_an_effect_is_brought_about_once() -> None:
+    site = Site()
+    anchor = site.deploy()
+    signature = sign_registration(terms(1), anchor.chain_id, anchor.registry, CUSTOMER)
+    once = [anchor.register(ISSUER, terms(1), signature, now_s=T0_S + n, effect="register/1") for n in (20, 30)]
+    assert once[0]["transactionHash"] == once[1]["transactionHash"]
+    assert [t.effect for t in site.transactions()] == ["registry", "register/1"]

@@ -15,10 +15,12 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
+from ledger.app.ports import StoredTransaction
 from ledger.resources import resource_dir
 from ledger.store.database import SqliteDatabase
 from ledger.store.migrate import SCHEMA_REVISION, current_revision
 from ledger.store.tables import metadata
+from tests.conformance.samples import SeededRandomness, StepClock
 
 
 def definitions(connection: sqlite3.Connection) -> dict[str, str]:
@@ -56,7 +58,6 @@ def test_there_is_one_newest_migration_and_the_code_names_it(database: SqliteDat
 def test_a_migration_that_fails_leaves_no_half_schema(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ledger.store import database as module
     from ledger.store.migrate import upgrade
-    from tests.conformance.samples import SeededRandomness, StepClock
 
     def fail_after(connection: object) -> None:
         upgrade(connection)  # type: ignore[arg-type]
@@ -66,6 +67,35 @@ def test_a_migration_that_fails_leaves_no_half_schema(path: Path, monkeypatch: p
     with pytest.raises(RuntimeError):
         SqliteDatabase(path, StepClock(), SeededRandomness(1))
     assert sqlite3.connect(path).execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+def test_transactions_that_were_stored_before_chains_were_counted_stay(path: Path) -> None:
+    root = Path(__file__).resolve().parents[3]
+    upgrade = [sys.executable, "-m", "alembic", "-x", f"url=sqlite:///{path}", "upgrade"]
+    subprocess.run([*upgrade, "0003"], cwd=root, check=True, capture_output=True)
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "INSERT INTO chain_transaction VALUES "
+            "(0, '131277322940537', '0xA', 0, 'deploy', '0xa1', x'02', 9, 1, '0xb2')"
+        )
+    connection.close()
+    database = SqliteDatabase(path, StepClock(), SeededRandomness(1))
+    with database.read() as tx:
+        (stored,) = tx.chain.of_chain(131277322940537)
+    database.close()
+    assert stored == StoredTransaction(
+        ordinal=0,
+        chain_id=131277322940537,
+        sender="0xA",
+        nonce=0,
+        purpose="deploy",
+        effect="0xa1",
+        tx_hash="0xa1",
+        raw=b"\x02",
+        block_timestamp_s=9,
+        block_number=1,
+        block_hash="0xb2",
+    )
 
 
 def test_the_command_line_works_on_a_named_file(path: Path) -> None:

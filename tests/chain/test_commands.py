@@ -1,0 +1,68 @@
+"""The commands with a node in the settings: deploy the registry, run the main job, verify its bundle."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chain.conftest import recordings
+from tests.support.anvil import Anvil, running_anvil
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str, key_cache: Path, code: int = 0, **environ: str) -> Any:
+    """What a command prints with --json: its result, or its error where it is to end with another code."""
+    command = [sys.executable, "-m", "ledger.cli.main", *arguments, "--json"]
+    environ = {**os.environ, "SLA_LEDGER_KEY_CACHE": str(key_cache), **environ}
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stderr[done.stderr.index("{") :] if code else done.stdout)
+
+
+def test_the_main_job_on_a_node(node: Anvil, tmp_path: Path, key_cache: Path) -> None:
+    out, rpc = tmp_path / "data", {"SLA_LEDGER_CHAIN_RPC": node.url}
+    error = run("demo", "--out", str(out), key_cache=key_cache, code=1, **rpc)
+    assert error["code"] == "chain_unavailable", "the keys that were just made have no money"
+    assert error["data"]["deployer"] in error["message"]
+
+    deployed = run("chain", "deploy", "--data", str(out), "--fund", key_cache=key_cache, **rpc)
+    assert deployed["deployed"] is True
+    assert (deployed["chain_id"], deployed["confirmations"]) == ("31337", 1)
+    again = run("chain", "deploy", "--data", str(out), key_cache=key_cache, **rpc)
+    assert again == {**deployed, "deployed": False}
+
+    run("demo", "--out", str(out), key_cache=key_cache, **rpc)
+    assert len(recordings(node, deployed["registry"])) == 1
+    bundle, trust = (json.loads((out / name).read_bytes()) for name in ("bundle.json", "trust.json"))
+    assert (trust["chain_id"], trust["registry"]) == ("31337", deployed["registry"])
+    receipt = node.call("eth_getTransactionReceipt", bundle["anchor"]["tx_hash"])
+    assert receipt["blockHash"] == bundle["anchor"]["block_hash"]
+    run("verify", str(out / "bundle.json"), "--trust", str(out / "trust.json"), "--accept-dev", key_cache=key_cache)
+
+
+def test_money_is_given_away_on_test_chains_alone(tmp_path: Path, key_cache: Path) -> None:
+    out = tmp_path / "data"
+    with running_anvil("--chain-id", "10") as node:
+        rpc = {"SLA_LEDGER_CHAIN_RPC": node.url}
+        refused = run("demo", "--out", str(out), key_cache=key_cache, code=2, **rpc)
+        assert refused["code"] == "setting_invalid"
+        assert "chain deploy" in refused["message"]
+        refused = run("chain", "deploy", "--data", str(out), "--fund", key_cache=key_cache, code=1, **rpc)
+        assert refused["code"] == "anchor_refused"
+
+
+def test_the_embedded_chain_needs_no_command(tmp_path: Path, key_cache: Path) -> None:
+    out = tmp_path / "data"
+    with running_anvil() as node:
+        run("demo", "--out", str(out), key_cache=key_cache, code=1, SLA_LEDGER_CHAIN_RPC=node.url)
+    refused = run("chain", "deploy", "--data", str(out), key_cache=key_cache, code=2)
+    assert refused["data"]["setting"] == "SLA_LEDGER_CHAIN_RPC"

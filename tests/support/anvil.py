@@ -1,0 +1,125 @@
+"""A local Ethereum node of the tests' own: anvil on a free port, for as long as they run.
+
+Its program comes from the npm package pinned by ``tests/support/node/package-lock.json`` (by integrity hash, from
+whatever registry npm is set to) and stays in that folder's ``node_modules``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+
+HERE = Path(__file__).resolve().parent / "node"
+ROOT = HERE.parents[2]
+PROGRAM = HERE / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
+START_TIMEOUT_S = 30
+ETHER = 10**18
+
+
+class AnvilMissing(Exception):
+    """No anvil could be started; the text says why."""
+
+
+class Anvil:
+    """A running node. ``url`` is its JSON-RPC endpoint, chain id 31337 unless another was asked for."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def call(self, method: str, *params: Any) -> Any:
+        """The result of a JSON-RPC method, such as anvil's own ``anvil_reorg``."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+        answer = requests.post(self.url, json=body, timeout=30).json()
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def fund(self, *addresses: str, wei: int = 1000 * ETHER) -> None:
+        for address in addresses:
+            self.call("anvil_setBalance", address, hex(wei))
+
+    def mine(self, blocks: int = 1) -> None:
+        self.call("anvil_mine", hex(blocks))
+
+    def height(self) -> int:
+        return int(self.call("eth_blockNumber"), 16)
+
+
+@contextmanager
+def running_anvil(*options: str) -> Iterator[Anvil]:
+    """A node that is stopped at the end. It keeps EIP-7825's gas limit of a transaction. Raises ``AnvilMissing``."""
+    program = installed()
+    port = _free_port()
+    command = [program, "--host", "127.0.0.1", "--port", str(port), "--enable-tx-gas-limit", *options]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            node = Anvil(f"http://127.0.0.1:{port}")
+            _wait_until_it_answers(node, process)
+            yield node
+        finally:
+            process.terminate()
+            try:
+                process.wait(START_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def installed() -> Path:
+    """The program, installed first where it is not there. Raises ``AnvilMissing``."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise AnvilMissing("anvil (its package is for Linux on x86-64)")
+    # Two test runs of one clone that start at once must not both install.
+    with (HERE / "package-lock.json").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_current():
+            install = [sys.executable, ROOT / "scripts/with_node.py", "npm", "ci"]
+            install += ["--ignore-scripts", "--no-audit", "--no-fund"]
+            done = subprocess.run(install, cwd=HERE, capture_output=True, text=True, check=False)
+            if done.returncode or not PROGRAM.exists():
+                shutil.rmtree(HERE / "node_modules", ignore_errors=True)
+                raise AnvilMissing(f"anvil (npm ci: {(done.stdout + done.stderr)[-300:]})")
+    return PROGRAM
+
+
+def _is_current() -> bool:
+    """Whether the program is there, of the version that the lock names."""
+    wanted = re.search(r'anvil-linux-amd64": "([^"]+)"', (HERE / "package.json").read_text())
+    manifest = PROGRAM.parents[1] / "package.json"
+    if wanted is None or not manifest.exists() or not os.access(PROGRAM, os.X_OK):
+        return False
+    return f'"version": "{wanted.group(1)}"' in manifest.read_text()
+
+
+def _wait_until_it_answers(node: Anvil, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while True:
+        try:
+            node.call("eth_chainId")
+        except requests.RequestException:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise AnvilMissing(f"a running anvil (exit code {process.poll()})") from None
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
