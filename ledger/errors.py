@@ -211,6 +211,18 @@ class LogBehindWitness(Refused):
     code = "log_behind_witness"
 
 
+class PeriodNotOver(Refused):
+    """The period has not ended, or its grace has not; ``data["from_ns"]`` is when it may be closed."""
+
+    code = "period_not_over"
+
+
+class CollectorUnknown(Refused):
+    """This ledger does not hold the key of the collector that the agreement names, so nothing can be sealed for it."""
+
+    code = "collector_unknown"
+
+
 class ConstraintUnmet(Refused):
     """The facts and terms break a constraint of the circuit: no honest proof exists.
 

@@ -30,6 +30,10 @@ class ViewReader(Protocol):
         """The rows of a view whose named columns have these values, in no order."""
         ...
 
+    def tenants(self, view: str) -> Sequence[str]:
+        """Whose rows a view has, sorted."""
+        ...
+
 
 class StoredViews:
     """``ledger.app.ports.Views`` over stored view rows."""
@@ -44,6 +48,9 @@ class StoredViews:
 
     def agreement(self, sla_id: str) -> Mapping[str, Any]:
         return _agreement(_only(self._reader.rows("view_agreement", sla_id=sla_id), "agreement", sla_id))
+
+    def tenants(self) -> Sequence[str]:
+        return self._reader.tenants("view_agreement")
 
     def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
         """{sla_id, period, index, start_ns, end_ns, state, cells, excluded_requests, doc_sha256, seq} by index."""

@@ -63,6 +63,10 @@ class SqlViewReader:
         found = self._connection.execute(select(VIEW_TABLES[view]).where(columns.tenant == self._tenant, *conditions))
         return [ViewRow(row._asdict(), msgspec.json.decode(row.body), row.seq) for row in found]
 
+    def tenants(self, view: str) -> Sequence[str]:
+        tenant = VIEW_TABLES[view].c.tenant
+        return list(self._connection.scalars(select(tenant).distinct().order_by(tenant)))
+
 
 _NAMES = {
     name: tuple(column.name for column in table.columns if column.name not in {"tenant", "body", "seq"})

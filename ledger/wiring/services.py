@@ -9,15 +9,16 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
-from ledger.app import anchoring, attestations
 from ledger.app.bundles import build_bundle
 from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
+from ledger.app.closing import Schedule
+from ledger.app.commands import Commands
 from ledger.app.cosigning import WitnessedPublishing
 from ledger.app.log_keys import rotate_log_key
-from ledger.app.outbox import OutboxRunner, Stage
+from ledger.app.outbox import OutboxRunner
 from ledger.app.queries import ChainStatus, SchemaState
 from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog
@@ -33,19 +34,24 @@ from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
+from ledger.settings import WorkerSettings
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain
+from ledger.wiring.chain_identity import ChainIdentity, embedded_identity, stored_status
 from ledger.wiring.clock import SystemClock, SystemRandomness
+from ledger.wiring.collectors import COLLECTOR, KeyringCollectors
 from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
 from ledger.wiring.files import replace_file
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
 from ledger.wiring.pin import PinFile
+from ledger.wiring.stages import directory_holder, process_holder, stage_work
 from ledger.wiring.storage import make_storage, open_storage
 from ledger.wiring.witness_client import read_witnesses
 
-OWN_KEYS = ("issuer", "issuer-evm", "deployer-evm")
+OWN_KEYS = ("issuer", "issuer-evm", "deployer-evm", COLLECTOR)
+EMBEDDED = WorkerSettings()
 MAX_TIMESTAMP_S = 2**63 // SECOND_NS
 POLL_S = 0.2
 RETRY_SIGNING_S = 10
@@ -93,6 +99,16 @@ class Dispatcher:
             self._stopping.wait(POLL_S)
 
 
+class NoDispatcher:
+    """Leaves the outbox to workers in processes of their own."""
+
+    def start(self) -> None:
+        """There is nothing to start: the relay tells the workers."""
+
+    def stop(self) -> None:
+        """There is nothing to stop."""
+
+
 class Services:
     """Everything the commands and the API need from one data directory. Close it when done."""
 
@@ -105,8 +121,10 @@ class Services:
         key_cache: Path,
         notify: Notify,
         database_url: str | None = None,
+        workers: WorkerSettings = EMBEDDED,
     ) -> None:
         self.folder = folder
+        self.workers = workers
         self.clock = SystemClock()
         self.randomness = SystemRandomness()
         self.keyring = Keyring(folder / "keys", self.randomness)
@@ -122,38 +140,52 @@ class Services:
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
         self._provers = {circuit.name: Groth16Prover(circuit, keys) for circuit in circuits}
         self.attestor = CircuitAttestor(circuits, self._provers)
-        self.dispatcher = Dispatcher(self._run_once, self.sign_log, notify)
+        self.collectors = KeyringCollectors(self.keyring)
+        self.schedule = Schedule(self.database, self.attestor, self.clock)
+        embedded = workers.broker_url is None
+        self.holder = directory_holder(folder) if embedded else process_holder()
+        self._schedule_at_s = 0.0
+        self.dispatcher = Dispatcher(self._run_once, self.sign_log, notify) if embedded else NoDispatcher()
 
     @cached_property
     def chain(self) -> ReplayedChain:
         """The embedded chain, rebuilt from its stored transactions when it is first needed.
 
-        It lives in this process, so the directory is this process's alone from here on, and so is the outbox: what
-        a killed process had leased is due again. Raises ``DataDirectoryInUse``.
+        It lives in this process, so the directory is this process's alone from here on: what a process before it had
+        leased in the directory's name is due again. Raises ``DataDirectoryInUse``.
         """
         self._lock = DirectoryLock(self.folder)
         with self.database.begin() as tx:
-            tx.outbox.release()
-        accounts = ChainAccounts.from_secrets(
+            tx.outbox.release(self.holder)
+        return open_chain(self.database, self._chain_accounts(), self._genesis_timestamp_s, self.clock)
+
+    @cached_property
+    def chain_identity(self) -> ChainIdentity:
+        """The chain and registry that proofs are for; processes that do not work the chain know them, too."""
+        return embedded_identity(self._chain_accounts(), self._genesis_timestamp_s)
+
+    def _chain_accounts(self) -> ChainAccounts:
+        return ChainAccounts.from_secrets(
             deployer=self.keyring.secret("deployer-evm"), issuer=self.keyring.secret("issuer-evm")
         )
-        return open_chain(self.database, accounts, self._genesis_timestamp_s, self.clock)
 
     @cached_property
     def runner(self) -> OutboxRunner:
-        """The stages of this deployment."""
-        anchor, attestor, clock = self.chain.anchor, self.attestor, self.clock
-        register = partial(anchoring.register_on_chain, self.database, attestor=attestor, anchor=anchor)
-        prove = partial(
-            attestations.prove_statement,
+        """Works the stages of this deployment."""
+        lease_ns = self.workers.lease_s * SECOND_NS
+        return OutboxRunner(self.database, stage_work(self), self.clock, holder=self.holder, lease_ns=lease_ns)
+
+    @cached_property
+    def commands(self) -> Commands:
+        """The writes, of tenant ``default``."""
+        return Commands(
             self.database,
-            attestor=attestor,
-            chain_id=anchor.chain_id,
-            registry=anchor.registry,
-            clock=clock,
+            self.attestor,
+            collectors=self.collectors,
+            signing=self.chain_identity,
+            verify=verify,
+            clock=self.clock,
         )
-        record = partial(anchoring.anchor_statement, self.database, attestor=attestor, anchor=anchor, clock=clock)
-        return OutboxRunner(self.database, {Stage.REGISTER: register, Stage.PROVE: prove, Stage.ANCHOR: record}, clock)
 
     @property
     def queries_bundles(self) -> Services:
@@ -203,10 +235,15 @@ class Services:
         return WitnessedPublishing(self.database, witnesses, quorum, verify=verify, clock=self.clock, notify=notify)
 
     def _run_once(self) -> bool:
-        # The runner needs the chain, whose replay takes a moment: not before the dispatcher starts.
+        if time.monotonic() >= self._schedule_at_s:
+            self._schedule_at_s = time.monotonic() + self.workers.schedule_s
+            self.schedule.close_due()
         return self.runner.run_once()
 
     def chain_status(self) -> ChainStatus:
+        """With workers of their own the chain is the anchor worker's, and this process tells what is stored."""
+        if self.workers.broker_url is not None:
+            return stored_status(self.database, self.chain_identity)
         return self.chain.status()
 
     def schema_state(self) -> SchemaState:
@@ -222,7 +259,14 @@ class Services:
             self._lock.release()
 
 
-def create_data(folder: Path, *, key_cache: Path, notify: Notify, database_url: str | None = None) -> Services:
+def create_data(
+    folder: Path,
+    *,
+    key_cache: Path,
+    notify: Notify,
+    database_url: str | None = None,
+    workers: WorkerSettings = EMBEDDED,
+) -> Services:
     """Open a data directory, making it first where ``folder`` is absent, empty or was left half made.
 
     Keys and database come first and the marker last, whole or not at all. Raises ``DataDirectoryInvalid`` where the
@@ -230,7 +274,7 @@ def create_data(folder: Path, *, key_cache: Path, notify: Notify, database_url: 
     """
     if not (folder / DATA_FILE).exists():
         _make_data(folder, database_url)
-    return open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url)
+    return open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url, workers=workers)
 
 
 def open_data(
@@ -239,10 +283,12 @@ def open_data(
     key_cache: Path | None = None,
     notify: Notify = lambda _: None,
     database_url: str | None = None,
+    workers: WorkerSettings = EMBEDDED,
 ) -> Services:
     """Open a data directory that ``create_data`` made.
 
-    ``database_url`` names a PostgreSQL that holds the log instead of a file in the directory.
+    ``database_url`` names a PostgreSQL that holds the log instead of a file in the directory; ``workers`` says who
+    works its outbox.
 
     Raises ``DataDirectoryInvalid``, also where the database is gone: a new one under the old keys would be another
     history in the same name. Raises ``DataDirectoryInUse``, and ``KeyFileUnusable`` for a missing key.
@@ -270,7 +316,13 @@ def open_data(
             path=str(database),
         )
     return Services(
-        folder, timestamp_s, first, key_cache=key_cache or default_key_cache(), notify=notify, database_url=database_url
+        folder,
+        timestamp_s,
+        first,
+        key_cache=key_cache or default_key_cache(),
+        notify=notify,
+        database_url=database_url,
+        workers=workers,
     )
 
 

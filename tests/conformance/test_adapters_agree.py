@@ -163,12 +163,12 @@ class Adapters(RuleBasedStateMachine):
     @rule(now_ns=st.integers(0, 100), ending=st.sampled_from(["done", "retry", "park", "crash"]))
     def work(self, now_ns: int, ending: str) -> None:
         def run(tx: Transaction) -> Any:
-            leased = tx.outbox.lease(now_ns, 10)
+            leased = tx.outbox.lease(now_ns, 10, holder="worker")
             if leased is not None and ending == "done":
-                tx.outbox.done(*leased[:2])
+                tx.outbox.done(leased)
             elif leased is not None and ending != "crash":
                 retry_at_ns = now_ns + 5 if ending == "retry" else None
-                tx.outbox.fail(*leased[:2], error="failed", retry_at_ns=retry_at_ns)
+                tx.outbox.fail(leased, error="failed", retry_at_ns=retry_at_ns)
             return leased
 
         self.all(run)

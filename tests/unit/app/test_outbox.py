@@ -20,7 +20,9 @@ from tests.unit.app.conftest import Desk
 
 
 def runner(desk: Desk, work: Callable[[str], None]) -> OutboxRunner:
-    return OutboxRunner(desk.database, {Stage.PROVE: work}, desk.clock)
+    return OutboxRunner(
+        desk.database, {Stage.PROVE: lambda _database, event_id: work(event_id)}, desk.clock, holder="this test"
+    )
 
 
 def sleeper(desk: Desk) -> Callable[[float], None]:
