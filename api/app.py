@@ -13,7 +13,8 @@ from litestar.openapi.spec import License
 from api.edge import LOOPBACK_HOSTS, Edge
 from api.parameters import check_query
 from api.problems import handle_error
-from api.rest import agreements, health, log, statements, tlog
+from api.rest import agreements, health, log, statements, tlog, writing
+from ledger.app.commands import Commands
 from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
 
@@ -44,13 +45,20 @@ HANDLERS = (
 
 
 def create_app(
-    queries: Queries, *, health: Health, public_log: PublicLog, hosts: Iterable[str] = LOOPBACK_HOSTS
+    queries: Queries,
+    *,
+    health: Health,
+    public_log: PublicLog,
+    commands: Commands | None = None,
+    hosts: Iterable[str] = LOOPBACK_HOSTS,
 ) -> Edge:
-    """The ASGI application. ``hosts`` are the names, without port, that it answers to."""
+    """The ASGI application. ``hosts`` are the names, without port, that it answers to; without ``commands`` it only
+    reads."""
     litestar = Litestar(
-        route_handlers=HANDLERS,
+        route_handlers=HANDLERS if commands is None else (*HANDLERS, *writing.HANDLERS),
         dependencies={
             "queries": Provide(lambda: queries, sync_to_thread=False),
+            "commands": Provide(lambda: commands, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
             "public_log": Provide(lambda: public_log, sync_to_thread=False),
         },
@@ -69,4 +77,4 @@ def create_app(
         ),
         logging_config=None,
     )
-    return Edge(litestar, hosts=hosts)
+    return Edge(litestar, hosts=hosts, writes=commands is not None)

@@ -15,6 +15,8 @@ from ledger.errors import CursorInvalid, NotCanonical, QueryInvalid
 
 MAX_PAGE = 100
 _MAX_CURSOR = 300
+_RESERVED = frozenset({"request", "data", "body", "headers", "cookies"})
+"""Arguments of handlers that Litestar fills from elsewhere."""
 
 Limit: TypeAlias = Annotated[int, QueryParameter(ge=1, le=MAX_PAGE, description=f"Items on a page, 1 to {MAX_PAGE}")]
 CursorText: TypeAlias = Annotated[
@@ -82,7 +84,7 @@ def check_query(request: Request[Any, Any, Any]) -> None:
     if request.scope["path_template"] == "/schema/{path}":
         raise NotFoundException
     arguments = set(request.route_handler.parsed_fn_signature.parameters)
-    known = arguments - set(request.path_params) - set(request.route_handler.resolve_dependencies()) - {"request"}
+    known = arguments - set(request.path_params) - set(request.route_handler.resolve_dependencies()) - _RESERVED
     for name in request.query_params:
         if name not in known:
             options = ", ".join(sorted(known)) or "none"

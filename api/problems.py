@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, NotFoundException, ValidationException
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
 
 from ledger.domain.canonical import MAX_SAFE_INTEGER
 from ledger.errors import (
     AccessDenied,
+    AgreementNotSigned,
     BadInput,
     NotFound,
     QueryInvalid,
@@ -33,13 +34,15 @@ _STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
     (AccessDenied, 403),
     (NotFound, 404),
     (Refused, 409),
+    # What a client hands in, not evidence in the store.
+    (AgreementNotSigned, 400),
     (BadInput, 400),
     (Unavailable, 503),
 )
 
 
 class MethodNotAllowed(SlaLedgerError):
-    """The API is read-only: GET and HEAD are all there is."""
+    """The resource does not take this method."""
 
     code = "method_not_allowed"
 
@@ -78,6 +81,8 @@ def problem_of(error: Exception, instance: str) -> Problem:
         return _problem(400, QueryInvalid.code, detail, instance, {"parameters": parameters})
     if isinstance(error, NotFoundException):
         return _problem(404, NotFound.code, "there is no such resource; /schema/openapi.json lists all", instance, {})
+    if isinstance(error, MethodNotAllowedException):
+        return _problem(405, MethodNotAllowed.code, "this resource does not take that method", instance, {})
     if isinstance(error, HTTPException) and error.status_code < 500:
         return _problem(error.status_code, BadInput.code, error.detail, instance, {})
     return _problem(500, SlaLedgerError.code, "the server failed; its log says why", instance, {})
@@ -92,7 +97,8 @@ def handle_error(request: Request[Any, Any, Any], error: Exception) -> Response[
     problem = problem_of(error, request.url.path)
     if problem.status >= 500:
         _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return Response(encode_problem(problem), status_code=problem.status, media_type=PROBLEM_MEDIA_TYPE)
+    headers = error.headers if isinstance(error, MethodNotAllowedException) else None
+    return Response(encode_problem(problem), status_code=problem.status, media_type=PROBLEM_MEDIA_TYPE, headers=headers)
 
 
 def _status(error: SlaLedgerError) -> int:

@@ -14,6 +14,7 @@ import uvicorn
 
 from api.app import create_app
 from api.witness import WitnessApp
+from ledger.app.commands import Commands
 from ledger.app.ports import Database
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
@@ -49,6 +50,8 @@ class Services(Protocol):
     def public_log(self) -> PublicLog: ...
     @property
     def dispatcher(self) -> Dispatcher: ...
+    @property
+    def commands(self) -> Commands: ...
 
     def chain_status(self) -> ChainStatus: ...
 
@@ -67,7 +70,8 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
     with closing(_listen(settings)) as listener, _stop_signals() as stop, closing(open_services()) as services:
         queries = Queries(services.database, bundles=services.queries_bundles, chain_status=services.chain_status)
         health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
-        server = _Server(_config(create_app(queries, health=health, public_log=services.public_log)))
+        app = create_app(queries, health=health, public_log=services.public_log, commands=services.commands)
+        server = _Server(_config(app))
         stop.server = server
         # The chain is replayed here, before a worker or a request can ask for it.
         readiness, chain = health.check(), services.chain_status()

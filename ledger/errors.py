@@ -427,6 +427,12 @@ class ChainUnavailable(Unavailable):
     code = "chain_unavailable"
 
 
+class BrokerUnavailable(Unavailable):
+    """The broker took no message; the work is in the outbox and is told again."""
+
+    code = "broker_unavailable"
+
+
 class NotYet(Unavailable):
     """What the work waits for has not happened; it is tried again after ``retry_after_s``, as often as it takes."""
 

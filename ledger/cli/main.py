@@ -32,7 +32,12 @@ COMMANDS = {
     "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, all keys here.", "server,prove"),
     "explain": Subcommand("ledger.cli.explain:explain", "Show every step from counts to credit of a bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
+    "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
+    "observe": Subcommand("ledger.cli.recording:observe", "Record a request log as facts.", "server,prove"),
+    "close": Subcommand("ledger.cli.recording:close", "Close a period, which settles it.", "server,prove"),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
+    "worker": Subcommand("ledger.cli.worker:worker", "Work a ledger in processes of their own.", "server,prove"),
+    "outbox": Subcommand("ledger.cli.outbox:outbox", "Look at work to be done, retry what was parked.", "server"),
     "keys": Subcommand("ledger.cli.keys:keys", "Create, list and rotate the log's signing keys.", "server,prove"),
     "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
     "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
@@ -41,7 +46,7 @@ COMMANDS = {
     "erase": Subcommand("ledger.cli.maintenance:erase", "Erase the payload of one event.", "server"),
     "export": Subcommand("ledger.cli.transfer:export_command", "Write the whole log to a file.", "server"),
     "import": Subcommand("ledger.cli.transfer:import_command", "Make a data directory from an export.", "server"),
-    "agreements": Subcommand("ledger.cli.agreements:agreements", "Check agreement documents."),
+    "agreements": Subcommand("ledger.cli.agreements:agreements", "Check and register agreements.", "server,prove"),
     "generate": Subcommand("ledger.cli.generate:generate", "Write the generated files of a clone, or compare them."),
 }
 

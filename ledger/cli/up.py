@@ -13,7 +13,7 @@ import click
 from ledger.app.queries import ChainStatus, Readiness
 from ledger.cli.output import note
 from ledger.errors import DataDirectoryInvalid
-from ledger.settings import ServerSettings, read_settings
+from ledger.settings import ServerSettings, WorkerSettings, read_settings
 
 SERVER = "api.server"
 """Found by its name, as subcommands are: command line and API are strangers to each other."""
@@ -41,7 +41,12 @@ def up(data_dir: str | None, database: str | None, port: int | None, host: str |
 
     serve = importlib.import_module(SERVER).serve
     announce = partial(_announce, settings, as_json=as_json)
-    serve(settings, lambda: open_data(settings.data_dir, notify=note, database_url=settings.database_url), announce)
+    workers = WorkerSettings.read(os.environ)
+    serve(
+        settings,
+        lambda: open_data(settings.data_dir, notify=note, database_url=settings.database_url, workers=workers),
+        announce,
+    )
 
 
 def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: ChainStatus, *, as_json: bool) -> None:

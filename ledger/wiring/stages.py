@@ -10,14 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ledger.anchor.registry import RegistryAnchor
 from ledger.app import anchoring, attestations
 from ledger.app.outbox import Stage, StageWork
 from ledger.app.ports import Database
 from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
+from ledger.errors import DataDirectoryInUse, NotYet
 from ledger.ingest.request_log import RequestLog
 
 if TYPE_CHECKING:
     from ledger.wiring.services import Services
+
+CHAIN_RETRY_S = 0.5
 
 
 def stage_work(services: Services) -> Mapping[Stage, StageWork]:
@@ -44,11 +48,11 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
         )
 
     def register(database: Database, event_id: str) -> None:
-        anchoring.register_on_chain(database, event_id, attestor=attestor, anchor=services.chain.anchor)
+        anchoring.register_on_chain(database, event_id, attestor=attestor, anchor=_anchor(services))
 
     def anchor(database: Database, event_id: str) -> None:
         wait_for_turn(database, event_id)
-        anchoring.anchor_statement(database, event_id, attestor=attestor, anchor=services.chain.anchor, clock=clock)
+        anchoring.anchor_statement(database, event_id, attestor=attestor, anchor=_anchor(services), clock=clock)
 
     return {
         Stage.EVALUATE: evaluate,
@@ -57,6 +61,17 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
         Stage.REGISTER: register,
         Stage.ANCHOR: anchor,
     }
+
+
+def _anchor(services: Services) -> RegistryAnchor:
+    """The chain, opened when it is first needed. Raises ``NotYet`` where another process works the embedded one."""
+    try:
+        return services.chain.anchor
+    except DataDirectoryInUse as error:
+        raise NotYet(
+            f"process {error.data['pid']} works the chain of this directory; this one leaves it to it",
+            retry_after_s=CHAIN_RETRY_S,
+        ) from error
 
 
 def read_request_log(data: bytes) -> RequestLog:
