@@ -151,12 +151,9 @@ class Services:
     def chain(self) -> ReplayedChain:
         """The embedded chain, rebuilt from its stored transactions when it is first needed.
 
-        It lives in this process, so the directory is this process's alone from here on: what a process before it had
-        leased in the directory's name is due again. Raises ``DataDirectoryInUse``.
+        It lives in this process, so the directory is this process's alone from here on. Raises ``DataDirectoryInUse``.
         """
         self._lock = DirectoryLock(self.folder)
-        with self.database.begin() as tx:
-            tx.outbox.release(self.holder)
         return open_chain(self.database, self._chain_accounts(), self._genesis_timestamp_s, self.clock)
 
     @cached_property
@@ -171,7 +168,15 @@ class Services:
 
     @cached_property
     def runner(self) -> OutboxRunner:
-        """Works the stages of this deployment."""
+        """Works the stages of this deployment.
+
+        The embedded one works them all, so it opens the chain first: with the directory's lock in hand, what a process
+        before this one had leased in the directory's name is due again.
+        """
+        if self.workers.broker_url is None:
+            _ = self.chain
+            with self.database.begin() as tx:
+                tx.outbox.release(self.holder)
         lease_ns = self.workers.lease_s * SECOND_NS
         return OutboxRunner(self.database, stage_work(self), self.clock, holder=self.holder, lease_ns=lease_ns)
 
@@ -186,6 +191,11 @@ class Services:
             verify=verify,
             clock=self.clock,
         )
+
+    def warm_provers(self) -> None:
+        """Load the proving keys now instead of with the first proof. Raises ``ProverUnavailable``."""
+        for prover in self._provers.values():
+            prover.warm()
 
     @property
     def queries_bundles(self) -> Services:

@@ -24,9 +24,10 @@ OpenServices = Callable[[], Services]
 def run_worker(settings: WorkerSettings, open_services: OpenServices, *, stages: Sequence[str], processes: int) -> None:
     """Work stages in ``processes`` child processes until SIGTERM, which lets the work at hand end."""
     app = make_app(_broker(settings))
-    add_tasks(app, open_services)
+    add_tasks(app, open_services, stages)
     app.worker_main(
         [
+            "--quiet",
             "worker",
             f"--queues={','.join(stages)}",
             f"--concurrency={processes}",

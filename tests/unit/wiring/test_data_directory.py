@@ -137,7 +137,7 @@ class TestSharing:
                 assert tx.outbox.lease(first.clock.now_ns(), 10**15, holder=holder) is not None
         first.close()
         second = open_data(made)
-        _ = second.chain
+        _ = second.runner
         with second.database.begin() as tx:
             again = tx.outbox.lease(second.clock.now_ns(), 10**15, holder=second.holder)
             assert again is not None
