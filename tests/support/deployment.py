@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psycopg
 
+from ledger.app.outbox import Stage
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.resources import resource_dir
@@ -32,10 +34,16 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "worker": ("worker", "run", "evaluate", "compensate", "confirm", "deliver", "--processes", "2"),
     "anchor worker": ("worker", "run", "register", "anchor"),
     "prove worker": ("worker", "run", "prove"),
-    "api": ("up", "--port", "0", "--json"),
+    "api": ("up", "--json"),
 }
 BAD_HOURS = range(1, 20, 2)
 """Hours of a day in which two objectives are missed: ten runs of one window for each of them."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 class Process:
@@ -45,8 +53,7 @@ class Process:
         self.role = role
         self._environ = environ
         self._log = log
-        self.process: subprocess.Popen[str] | None = None
-        self.first_line = ""
+        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         with self._log.open("a") as log:
@@ -54,18 +61,10 @@ class Process:
                 [*LEDGER, *ROLES[self.role]],
                 cwd=ROOT,
                 env=dict(self._environ),
-                stdout=subprocess.PIPE if self.role == "api" else log,
+                stdout=log,
                 stderr=log,
-                text=True,
                 start_new_session=True,
             )
-
-    def wait_for_line(self) -> str:
-        """The first line that the process prints."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        self.first_line = self.process.stdout.readline()
-        return self.first_line
 
     def kill(self) -> None:
         """SIGKILL to the process alone: whether its children go with it is part of what is tried."""
@@ -79,14 +78,10 @@ class Process:
             return
         if self.process.poll() is None:
             self.process.terminate()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                pass
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.process.wait()
 
 
@@ -100,6 +95,7 @@ class Deployment:
     key_cache: Path
     settings: Mapping[str, str] = field(default_factory=lambda: FAST)
     processes: dict[str, Process] = field(default_factory=dict)
+    api_port: int = field(default_factory=free_port)
 
     @property
     def data(self) -> Path:
@@ -113,6 +109,7 @@ class Deployment:
             "SLA_LEDGER_DATA": str(self.data),
             "SLA_LEDGER_KEY_CACHE": str(self.key_cache),
             "SLA_LEDGER_BROKER": self.redis.url,
+            "SLA_LEDGER_PORT": str(self.api_port),
             "DATABASE_URL": self.database_url,
             **self.settings,
         }
@@ -142,17 +139,21 @@ class Deployment:
     def kill(self, role: str) -> None:
         self.processes[role].kill()
 
+    def queued(self) -> dict[str, list[bytes]]:
+        """The messages that wait in Redis, by stage."""
+        client = self.redis.client()
+        return {str(stage): client.lrange(str(stage), 0, -1) for stage in Stage}
+
     def stop_all(self) -> None:
         for process in self.processes.values():
             process.stop()
 
-    def api_url(self) -> str:
-        """The address of the API, once it serves."""
-        process = self.processes["api"]
-        line = process.wait_for_line()
-        if not line:
-            raise RuntimeError((self.folder / "api.log").read_text()[-2000:])
-        return str(json.loads(line)["url"])
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.api_port}"
+
+    def wait_for_api(self, timeout_s: float = 60) -> None:
+        self.wait_until(lambda: alive(self.url), timeout_s=timeout_s, what="an answer of the API")
 
     def logs(self) -> str:
         return "\n".join(f"== {path.name}\n{path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
@@ -213,8 +214,11 @@ def request_log(service: str, day: date) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def day_after(first: date, count: int) -> date:
-    return first + timedelta(days=count)
+def alive(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health/live", timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 def post(url: str, path: str, document: Mapping[str, Any] | None = None) -> Any:
