@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import SettingInvalid
-from ledger.settings import ServerSettings, read_settings
+from ledger.settings import ServerSettings, WorkerSettings, read_settings
 
 
 def test_defaults() -> None:
@@ -44,3 +44,29 @@ def test_no_data_directory(environ: dict[str, str]) -> None:
 def test_authority_of_a_url() -> None:
     assert ServerSettings(Path("d")).authority == "127.0.0.1:8000"
     assert ServerSettings(Path("d"), "::1").authority == "[::1]:8000"
+
+
+class TestWorkers:
+    def test_without_a_broker_the_server_does_the_work(self) -> None:
+        assert WorkerSettings.read({}) == WorkerSettings(broker_url=None, lease_s=30, ring_again_s=15, schedule_s=5)
+
+    def test_are_read_from_the_environment(self) -> None:
+        environ = {
+            "SLA_LEDGER_BROKER": "rediss://user:secret@redis.example:6380/2",
+            "SLA_LEDGER_LEASE_S": "60",
+            "SLA_LEDGER_RING_AGAIN_S": "5",
+            "SLA_LEDGER_SCHEDULE_S": "1",
+        }
+        assert WorkerSettings.read(environ) == WorkerSettings("rediss://user:secret@redis.example:6380/2", 60, 5, 1)
+
+    @pytest.mark.parametrize("url", ["amqp://user:secret@host", "localhost:6379", "http://user:secret@host"])
+    def test_another_broker_is_refused_and_its_password_not_repeated(self, url: str) -> None:
+        with pytest.raises(SettingInvalid) as refused:
+            WorkerSettings.read({"SLA_LEDGER_BROKER": url})
+        assert refused.value.data["setting"] == "broker"
+        assert "secret" not in refused.value.message
+
+    @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", "99999", "", "２"])
+    def test_a_time_that_cannot_be_used_is_refused(self, text: str) -> None:
+        with pytest.raises(SettingInvalid, match="SLA_LEDGER_LEASE_S"):
+            WorkerSettings.read({"SLA_LEDGER_LEASE_S": text})
