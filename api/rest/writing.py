@@ -14,7 +14,7 @@ from litestar import MediaType, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import PathParameter
+from litestar.params import JSONBody, PathParameter
 
 from api.parameters import SlaId
 from api.problems import PROBLEM_MEDIA_TYPE, Problem
@@ -140,7 +140,7 @@ def writes(
     tag="agreements",
     scopes=(Scope.WRITE_AGREEMENTS,),
 )
-def register_agreement(commands: Told, data: AgreementWrite) -> AgreementRegistered:
+def register_agreement(commands: Told, data: JSONBody[AgreementWrite]) -> AgreementRegistered:
     """Register a document that both parties signed. The same one again gives the first receipt."""
     signature = data.registration_signature
     registered = commands.register(
@@ -164,7 +164,7 @@ def register_agreement(commands: Told, data: AgreementWrite) -> AgreementRegiste
     status=200,
     problems=(400, 413, 503),
 )
-def registration_digest(commands: Told, data: DigestAsked) -> RegistrationDigest:
+def registration_digest(commands: Told, data: JSONBody[DigestAsked]) -> RegistrationDigest:
     """Work out the EIP-712 digest of an agreement's registration. Nothing is written."""
     request = commands.registration_request(data.document, first_period=data.first_period)
     if request is None:
