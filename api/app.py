@@ -1,4 +1,4 @@
-"""The application: routes over the queries, read-only, nothing fetched from elsewhere."""
+"""The application: routes over queries and commands, nothing fetched from elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
 
 API_VERSION = "1.0.0"
-_DESCRIPTION = """Read-only. Lists are paged by an opaque `cursor`; errors are problem documents (RFC 9457) with a
+_DESCRIPTION = """Lists are paged by an opaque `cursor`; errors are problem documents (RFC 9457) with a
 stable `code`; instants and amounts that a JSON number cannot carry are decimal strings. Every answer that may be
 stored has an `ETag`, the SHA-256 of its bytes: ask again with `If-None-Match`."""
 

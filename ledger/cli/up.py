@@ -30,7 +30,10 @@ SERVER = "api.server"
 @click.option("--host", help="Loopback address to listen on.  [env: SLA_LEDGER_HOST; default: 127.0.0.1]")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of text once it serves.")
 def up(data_dir: str | None, database: str | None, port: int | None, host: str | None, as_json: bool) -> None:
-    """Serve a data directory, read-only, on this machine. Stops cleanly on Ctrl-C or SIGTERM."""
+    """Serve a data directory on this machine, and do the work that is due, unless SLA_LEDGER_BROKER leaves it to workers.
+
+    Stops cleanly on Ctrl-C or SIGTERM.
+    """
     settings = read_settings(os.environ, data_dir=data_dir, host=host, port=port, database=database)
     if not settings.data_dir.is_dir():
         raise DataDirectoryInvalid(
@@ -66,7 +69,7 @@ def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: C
         click.echo(json.dumps(document, ensure_ascii=False))
         return
     total = len(chain["transactions"])
-    click.echo(f"Serving {settings.data_dir} at {url} (read-only; Ctrl-C stops it)")
+    click.echo(f"Serving {settings.data_dir} at {url} (Ctrl-C stops it)")
     click.echo(f"  log      {readiness.log_size} events")
     click.echo(f"  outbox   {readiness.outbox_pending} pending, {readiness.outbox_parked} parked")
     click.echo(f"  chain    {total - len(lost)} of {total} stored transactions replayed on the embedded chain")
