@@ -48,6 +48,10 @@ test: $(VENV)/.project ## All tests
 test-fast: $(VENV)/.project ## The inner loop, under a minute: unit tests and scenarios, no server, nothing slow
 	$(BIN)/python -m pytest -m "not slow" -k "not postgres" tests/unit tests/test_scenarios.py
 
+.PHONY: chaos
+chaos: $(VENV)/.project ## Settle while everything is killed that can be (SEED=N repeats a run); about three minutes
+	$(BIN)/python -m tests.chaos.main $(if $(SEED),--seed $(SEED))
+
 # --- checks ----------------------------------------------------------------------------------
 .PHONY: check
 check: lint types imports generated ## All static checks

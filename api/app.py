@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from litestar import Litestar, Router
-from litestar.di import NamedDependency, Provide
+from litestar.di import Provide
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, License, SecurityScheme
@@ -14,17 +14,13 @@ from api.auth.callers import Authentication
 from api.auth.guard import SCOPES, caller_of, check_scopes, principal_of, require_declared
 from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
+from api.desks import Desks
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.meters import Meters
 from api.parameters import check_request
 from api.problems import handle_error
-from api.rest import agreements, credit_lines, embed_tokens, health, log, metrics, statements, tlog, violations
-from ledger.app.access import Principal
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.lists import Lists
-from ledger.app.queries import Health, Queries
-from ledger.app.tlog import PublicLog
-from ledger.app.visible import VisibleQueries
+from api.rest import agreements, credit_lines, embed_tokens, health, log, metrics, statements, tlog, violations, writing
+from ledger.app.queries import Health
 from ledger.settings import LOOPBACK_HOSTS
 
 API_VERSION = "1.0.0"
@@ -65,11 +61,9 @@ HANDLERS = (
 
 
 def create_app(
-    queries: Queries,
+    desks: Desks,
     *,
     health: Health,
-    public_log: PublicLog,
-    credit_desk: CreditDesk,
     hosts: Iterable[str] = LOOPBACK_HOSTS,
     authentication: Authentication = LOCAL_ONLY,
     rate_limit: RateLimit = UNLIMITED,
@@ -77,40 +71,23 @@ def create_app(
 ) -> Edge:
     """The ASGI application. ``hosts`` are the names, without port, that it answers to.
 
-    Handlers get ``principal``; ``seen``, what that principal may see; ``queries`` and ``public_log`` of its tenant,
-    unfiltered. Without ``guests`` there are no guest tokens. Raises ``TypeError`` for handlers that do not declare
-    their scopes.
+    Handlers get ``principal`` and the desks of its tenant. Without ``guests`` there are no guest tokens. Raises
+    ``TypeError`` for handlers that do not declare their scopes.
     """
-
-    def of_tenant(principal: NamedDependency[Principal]) -> Queries:
-        return queries.of_tenant(principal.tenant)
-
-    def log_of_tenant(principal: NamedDependency[Principal]) -> PublicLog:
-        return public_log.of_tenant(principal.tenant)
-
-    def seen_by(principal: NamedDependency[Principal], queries: NamedDependency[Queries]) -> VisibleQueries:
-        return VisibleQueries(queries, principal)
-
-    def lists_of_tenant(queries: NamedDependency[Queries]) -> Lists:
-        return Lists(queries.database)
-
-    def desk_of_tenant(principal: NamedDependency[Principal]) -> CreditDesk:
-        return credit_desk.of_tenant(principal.tenant)
-
     meters = Meters(health)
     litestar = Litestar(
-        route_handlers=[*HANDLERS, *([] if guests is None else [embed_tokens.make_guest_token])],
+        route_handlers=[
+            *HANDLERS,
+            *([] if guests is None else [embed_tokens.make_guest_token]),
+            *([] if desks.commands is None else writing.HANDLERS),
+        ],
         dependencies={
+            **desks.dependencies(),
             "caller": Provide(caller_of, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
-            "queries": Provide(of_tenant, sync_to_thread=False),
-            "seen": Provide(seen_by, sync_to_thread=False),
             "guests": Provide(lambda: guests, sync_to_thread=False),
-            "lists": Provide(lists_of_tenant, sync_to_thread=False),
-            "credit_desk": Provide(desk_of_tenant, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
             "meters": Provide(lambda: meters, sync_to_thread=False),
-            "public_log": Provide(log_of_tenant, sync_to_thread=False),
         },
         guards=[check_scopes],
         before_request=check_request,
@@ -125,7 +102,7 @@ def create_app(
         authentication=authentication,
         hosts=hosts,
         rate_limit=rate_limit,
-        log_size=queries.log_size,
+        log_size=desks.queries.log_size,
         count=meters.answered,
     )
 

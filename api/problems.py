@@ -13,6 +13,7 @@ from litestar.exceptions import HTTPException, NotFoundException, ValidationExce
 from ledger.domain.canonical import MAX_SAFE_INTEGER
 from ledger.errors import (
     AccessDenied,
+    AgreementNotSigned,
     BadInput,
     NotFound,
     QueryInvalid,
@@ -33,6 +34,8 @@ _STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
     (AccessDenied, 403),
     (NotFound, 404),
     (Refused, 409),
+    # What a client hands in, not evidence in the store.
+    (AgreementNotSigned, 400),
     (BadInput, 400),
     (Unavailable, 503),
 )

@@ -16,8 +16,10 @@ from api.app import create_app
 from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
 from api.auth.setup import make_authentication
+from api.desks import Desks
 from api.witness import WitnessApp
 from ledger.app.access import DEFAULT_TENANT
+from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.ports import Database, Randomness
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
@@ -56,6 +58,8 @@ class Services(Protocol):
     @property
     def dispatcher(self) -> Dispatcher: ...
     @property
+    def commands(self) -> Commands: ...
+    @property
     def clock(self) -> Clock: ...
     @property
     def randomness(self) -> Randomness: ...
@@ -84,11 +88,15 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
         health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
         now_ns = services.clock.now_ns
         guests = GuestTokens(services.guest_seed(), services.database, now_ns, services.randomness)
-        app = create_app(
-            queries,
-            health=health,
+        desks = Desks(
+            queries=queries,
             public_log=services.public_log,
             credit_desk=CreditDesk(own, services.clock),
+            commands=services.commands,
+        )
+        app = create_app(
+            desks,
+            health=health,
             hosts=settings.auth.hosts,
             authentication=make_authentication(settings.auth, services.database, guests, now_ns),
             rate_limit=RateLimit(settings.auth.rate_per_minute, now_ns),

@@ -217,6 +217,18 @@ class LogBehindWitness(Refused):
     code = "log_behind_witness"
 
 
+class PeriodNotOver(Refused):
+    """The period has not ended, or its grace has not; ``data["from_ns"]`` is when it may be closed."""
+
+    code = "period_not_over"
+
+
+class CollectorUnknown(Refused):
+    """This ledger does not hold the key of the collector that the agreement names, so nothing can be sealed for it."""
+
+    code = "collector_unknown"
+
+
 class ConstraintUnmet(Refused):
     """The facts and terms break a constraint of the circuit: no honest proof exists.
 
@@ -413,6 +425,12 @@ class WitnessesUnavailable(Unavailable):
     """Too few witnesses cosigned the new checkpoint; it is not published yet and will be tried again."""
 
     code = "witnesses_unavailable"
+
+
+class BrokerUnavailable(Unavailable):
+    """The broker took no message; the work is in the outbox and is told again."""
+
+    code = "broker_unavailable"
 
 
 class NotYet(Unavailable):

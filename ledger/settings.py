@@ -20,6 +20,11 @@ from ledger.errors import SettingInvalid
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 MAX_PORT = 65_535
+DEFAULT_LEASE_S = 30
+DEFAULT_RING_AGAIN_S = 15
+DEFAULT_SCHEDULE_S = 5
+MAX_SECONDS = 3600
+REDIS_SCHEMES = ("redis://", "rediss://")
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MAX_RATE = 10_000_000
@@ -154,6 +159,40 @@ class ServerSettings:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Who works the outbox. Without ``broker_url`` a thread of the server does; with one, workers that a queue tells.
+
+    ``lease_s`` is how long a dead worker's work stays with it; one that lives renews its lease. ``ring_again_s`` is
+    after how long work that no worker took is told again. ``schedule_s`` is how often periods are looked at that close
+    by themselves.
+    """
+
+    broker_url: str | None = None
+    lease_s: int = DEFAULT_LEASE_S
+    ring_again_s: int = DEFAULT_RING_AGAIN_S
+    schedule_s: int = DEFAULT_SCHEDULE_S
+
+    def __post_init__(self) -> None:
+        if self.broker_url is not None and not self.broker_url.startswith(REDIS_SCHEMES):
+            # The URL is not repeated: it may hold a password.
+            raise SettingInvalid(
+                "the broker is no Redis URL; write redis://HOST:PORT/NUMBER, or leave it out to have the server do "
+                "the work",
+                setting="broker",
+            )
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> WorkerSettings:
+        """Raises ``SettingInvalid`` naming the setting that is wrong."""
+        return cls(
+            broker_url=environ.get("SLA_LEDGER_BROKER") or None,
+            lease_s=_seconds(environ, "SLA_LEDGER_LEASE_S", DEFAULT_LEASE_S, least=3),
+            ring_again_s=_seconds(environ, "SLA_LEDGER_RING_AGAIN_S", DEFAULT_RING_AGAIN_S, least=1),
+            schedule_s=_seconds(environ, "SLA_LEDGER_SCHEDULE_S", DEFAULT_SCHEDULE_S, least=1),
+        )
+
+
 def read_settings(
     environ: Mapping[str, str],
     *,
@@ -281,6 +320,15 @@ def _port(text: str) -> int:
         raise SettingInvalid(
             f"SLA_LEDGER_PORT={text[:20]!r} is not a port; write a number from 0 to {MAX_PORT}", setting="port"
         )
+    return int(text)
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: int, *, least: int) -> int:
+    text = environ.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SECONDS))):
+        raise SettingInvalid(f"{name}={text[:20]!r} is not a number of seconds", setting=name)
+    if not least <= int(text) <= MAX_SECONDS:
+        raise SettingInvalid(f"{name}={text} is not between {least} and {MAX_SECONDS}", setting=name)
     return int(text)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.postgres import Server, ServerMissing, running_server
+from tests.support.redis import RedisMissing, RedisServer, running_redis
 
 ROOT = Path(__file__).resolve().parents[1]
 _DEFAULT_FIXTURES = ROOT.parent / "shared" / "fixtures"
@@ -53,6 +54,16 @@ def postgres_url(postgres_server: Server) -> Iterator[str]:
     url = postgres_server.new_database()
     yield url
     postgres_server.drop(url)
+
+
+@pytest.fixture
+def redis_server() -> Iterator[RedisServer]:
+    """A Redis from a wheel for one test, which may kill it."""
+    try:
+        with running_redis() as server:
+            yield server
+    except RedisMissing as error:
+        _absent(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ A ``Transaction`` is one database transaction: everything done through it commit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ledger.domain.events import NewEvent, StoredEvent
 
@@ -125,28 +125,88 @@ class RawBatches(Protocol):
         ...
 
 
-class Outbox(Protocol):
-    """Work that follows a commit: one row per (event, stage), leased by a dispatcher.
+class Lease(NamedTuple):
+    """Work that was handed out. ``token`` is the fence: it changes whenever the same work is handed out again, so
+    that who comes too late with an old one changes nothing."""
 
-    A row is due once its event is in the log, so that the work finds it in the views.
+    event_id: str
+    tenant: str
+    stage: str
+    attempt: int
+    """Which attempt this is, counted from 1."""
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """One stage of one event as an operator sees it. ``holder`` works it now, if anybody does."""
+
+    event_id: str
+    tenant: str
+    stage: str
+    state: str
+    attempts: int
+    due_at_ns: int
+    holder: str | None
+    error: str | None
+
+
+class Outbox(Protocol):
+    """Work that follows a commit: one row per (event, stage), handed out under a lease.
+
+    A row is due once its event is in the log, so that the work finds it in the views. Every result names its lease:
+    one that ran out and was given to somebody else counts no more.
     """
 
     def add(self, event_id: str, stage: str) -> None:
         """Queue a stage for an event; the same pair again is a no-op."""
         ...
 
-    def lease(self, now_ns: int, lease_ns: int) -> tuple[str, str, int] | None:
-        """The next due (event_id, stage, attempt), leased until now + lease; None when nothing is due."""
+    def lease(self, now_ns: int, lease_ns: int, *, holder: str, stages: Collection[str] | None = None) -> Lease | None:
+        """The next due work of ``stages`` (None: of any), leased to ``holder`` until now + lease; None when nothing is
+        due. Counts an attempt."""
         ...
 
-    def done(self, event_id: str, stage: str) -> None: ...
+    def ring(
+        self, now_ns: int, again_ns: int, *, stages: Collection[str] | None = None, limit: int = 100
+    ) -> Sequence[Lease]:
+        """Due work that somebody else is now told of; it is due again, unless claimed, after ``again_ns``.
 
-    def fail(self, event_id: str, stage: str, *, error: str, retry_at_ns: int | None) -> None:
-        """Record a failed attempt; without ``retry_at_ns`` the row is parked for an operator."""
+        No attempt is counted: ``claim`` does that.
+        """
         ...
 
-    def release(self) -> None:
-        """Make all pending work due now. For a start at which no other worker can hold a lease."""
+    def claim(self, event_id: str, stage: str, token: int, now_ns: int, lease_ns: int, *, holder: str) -> Lease | None:
+        """Lease the work that was rung with ``token``. None where that is known already: it was claimed, rung again,
+        done or parked since. Counts an attempt."""
+        ...
+
+    def renew(self, lease: Lease, until_ns: int) -> bool:
+        """Keep a lease until an instant; False where it is lost."""
+        ...
+
+    def done(self, lease: Lease) -> bool:
+        """The work is done; False, and nothing changes, where the lease is lost."""
+        ...
+
+    def fail(self, lease: Lease, *, error: str, retry_at_ns: int | None) -> bool:
+        """The attempt failed; without ``retry_at_ns`` the row is parked for an operator. False as for ``done``."""
+        ...
+
+    def postpone(self, lease: Lease, *, reason: str, retry_at_ns: int) -> bool:
+        """The work must wait until an instant; the attempt does not count. False as for ``done``."""
+        ...
+
+    def release(self, holder: str) -> None:
+        """Make due now what ``holder`` has leased. For its next start, when it cannot be working any more."""
+        ...
+
+    def retry(self, event_id: str, stage: str) -> None:
+        """Make parked work due again, with all its attempts. Raises ``NotFound``, or ``Refused`` for other work."""
+        ...
+
+    def entries(self, *, states: Collection[str], limit: int) -> Sequence[OutboxEntry]:
+        """The first rows that are ``pending``, ``parked`` or ``done``, in the order in which they were queued."""
         ...
 
     def parked(self) -> Sequence[tuple[str, str, int, str]]:
@@ -303,6 +363,10 @@ class Views(Protocol):
 
     def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
         """The newest judgement of every window of a period, by index."""
+        ...
+
+    def tenants(self) -> Sequence[str]:
+        """Every tenant that has an agreement: the one question that reaches across tenants."""
         ...
 
     def credits(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...

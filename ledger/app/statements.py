@@ -10,7 +10,7 @@ from ledger.app.credit_lines import issue_credit_lines
 from ledger.app.evidence import Attestor, Collector, Salts, Seal
 from ledger.app.outbox import Stage
 from ledger.app.ports import Randomness, Receipt, Secrets, Transaction
-from ledger.app.windows import JudgedPeriod
+from ledger.app.windows import JudgedPeriod, load_windows
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
@@ -113,6 +113,20 @@ def issued_event(tx: Transaction, statement_id: str) -> StoredEvent:
         if event.payload["statement_id"] == statement_id:
             return event
     raise NotFound(f"the log holds no event that issued {statement_id}", statement_id=statement_id)
+
+
+def issued_for(tx: Transaction, registered: RegisteredAgreement, period: Period) -> IssuedStatement:
+    """The newest statement of a period; raises ``NotFound`` where none was issued."""
+    newest: StoredEvent | None = None
+    for event in tx.events.stream(statement_stream(registered.sla_id, period.first)):
+        newest = event
+    if newest is None:
+        raise NotFound(f"no statement of {period} was issued for {registered.sla_id}", sla_id=registered.sla_id)
+    settlement = settle(
+        registered.agreement, period, load_windows(tx, registered, period, before_seq=newest.seq).windows
+    )
+    payload, receipt = newest.payload, Receipt(newest.id, newest.stream, newest.version, newest.seq)
+    return IssuedStatement(payload["statement_id"], payload["statement_version"], settlement, receipt)
 
 
 def load_salts(secrets: Secrets, seal_key: int, blocks: int) -> Salts:

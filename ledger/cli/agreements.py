@@ -1,7 +1,8 @@
-"""``sla-ledger agreements``: check agreement documents without any store."""
+"""``sla-ledger agreements``: check agreement documents, and register them with a ledger."""
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import click
@@ -11,10 +12,24 @@ from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.output import print_json
 from ledger.domain.settlement import attestability
 
+REGISTERING = "ledger.cli.registering"
+"""Loaded when it is needed: checking a document needs no extra installed."""
 
-@click.group()
+
+class _Group(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), "add", "digest", "keys"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in ("add", "digest", "keys"):
+            found: click.Command = getattr(importlib.import_module(REGISTERING), cmd_name)
+            return found
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Group)
 def agreements() -> None:
-    """Check agreement documents."""
+    """Check agreement documents, and register them."""
 
 
 @agreements.command(epilog="Exit codes: 0 valid (attestable or not); 2 not valid, the message names file, line, field.")

@@ -32,9 +32,14 @@ COMMANDS = {
     "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, all keys here.", "server,prove"),
     "explain": Subcommand("ledger.cli.explain:explain", "Show every step from counts to credit of a bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
+    "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
+    "observe": Subcommand("ledger.cli.recording:observe", "Record a request log as facts.", "server,prove"),
+    "close": Subcommand("ledger.cli.recording:close", "Close a period, which settles it.", "server,prove"),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
     "keys": Subcommand("ledger.cli.keys:keys", "The log's signing keys, and API keys.", "server,prove"),
     "chain": Subcommand("ledger.cli.chain:chain", "Deploy the registry on a node's chain.", "server,prove"),
+    "worker": Subcommand("ledger.cli.worker:worker", "Work a ledger in processes of their own.", "server,prove"),
+    "outbox": Subcommand("ledger.cli.outbox:outbox", "Look at work to be done, retry what was parked.", "server"),
     "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
     "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
     "fsck": Subcommand("ledger.cli.maintenance:fsck_command", "Check everything a data directory holds.", "server"),
@@ -43,7 +48,7 @@ COMMANDS = {
     "export": Subcommand("ledger.cli.transfer:export_command", "Write the whole log to a file.", "server"),
     "export-credits": Subcommand("ledger.cli.credits:export_credits", "Write the credit lines as CSV.", "server"),
     "import": Subcommand("ledger.cli.transfer:import_command", "Make a data directory from an export.", "server"),
-    "agreements": Subcommand("ledger.cli.agreements:agreements", "Check agreement documents."),
+    "agreements": Subcommand("ledger.cli.agreements:agreements", "Check and register agreements.", "server,prove"),
     "generate": Subcommand("ledger.cli.generate:generate", "Write the generated files of a clone, or compare them."),
 }
 

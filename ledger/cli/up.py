@@ -13,7 +13,7 @@ import click
 from ledger.app.queries import ChainStatus, Readiness
 from ledger.cli.output import note
 from ledger.errors import DataDirectoryInvalid
-from ledger.settings import AuthMode, LogFormat, ServerSettings, read_settings
+from ledger.settings import AuthMode, LogFormat, ServerSettings, WorkerSettings, read_settings
 
 _MODES = {
     AuthMode.LOCAL: "local: whoever reaches this port is the operator; keys narrow that",
@@ -44,7 +44,10 @@ SERVER = "api.server"
 def up(
     data_dir: str | None, database: str | None, port: int | None, host: str | None, auth: str | None, as_json: bool
 ) -> None:
-    """Serve a data directory over HTTP. Stops cleanly on Ctrl-C or SIGTERM."""
+    """Serve a data directory, and do the work that is due, unless SLA_LEDGER_BROKER leaves it to workers.
+
+    Stops cleanly on Ctrl-C or SIGTERM.
+    """
     settings = read_settings(os.environ, data_dir=data_dir, host=host, port=port, database=database, auth=auth)
     if not settings.data_dir.is_dir():
         raise DataDirectoryInvalid(
@@ -58,7 +61,12 @@ def up(
     notify = log_notice if settings.log.format is LogFormat.JSON else note
     serve = importlib.import_module(SERVER).serve
     announce = partial(_announce, settings, as_json=as_json)
-    serve(settings, lambda: open_data(settings.data_dir, notify=notify, database_url=settings.database_url), announce)
+    workers = WorkerSettings.read(os.environ)
+    serve(
+        settings,
+        lambda: open_data(settings.data_dir, notify=notify, database_url=settings.database_url, workers=workers),
+        announce,
+    )
 
 
 def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: ChainStatus, *, as_json: bool) -> None:

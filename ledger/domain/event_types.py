@@ -130,6 +130,14 @@ _PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
         "span": _SPAN,
         "declared_complete": _SPAN,
     },
+    "period_closed": {
+        "sla_id": BYTES32,
+        "period": PERIOD,
+        "start_ns": INSTANT_NS,
+        "end_ns": INSTANT_NS,
+        "doc_sha256": SHA256,
+        "cause": OneOf(("schedule", "request")),
+    },
     "window_evaluated": {
         "sla_id": BYTES32,
         "doc_sha256": SHA256,

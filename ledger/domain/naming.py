@@ -36,6 +36,11 @@ def credit_lines_stream(statement_id: str) -> str:
     return f"credits/{statement_id}"
 
 
+def closing_stream(sla_id: str, first: date) -> str:
+    """The closing of the period that starts on local date ``first``; it happens once, as version 0."""
+    return f"closings/{sla_id}/{first.isoformat()}"
+
+
 def seal_stream(seal_key: int) -> str:
     """Sealed blocks of one period; stream version j seals block j, so two leaves with one j prove equivocation."""
     return f"seal/{seal_key}"

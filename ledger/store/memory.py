@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger.app.erasure import not_erasable
-from ledger.app.ports import ApiKey, Randomness, Receipt, StoredTransaction, Transaction
+from ledger.app.ports import ApiKey, Lease, OutboxEntry, Randomness, Receipt, StoredTransaction, Transaction
 from ledger.domain import upcast
 from ledger.domain.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent, payload_commitment
 from ledger.domain.instant import Clock
@@ -38,7 +38,7 @@ from ledger.store.batches import no_batch
 from ledger.store.following import Following
 from ledger.store.log import SignedCheckpoint, StoredLog
 from ledger.store.memory_chain import MemoryChain
-from ledger.store.outbox import MAX_ERROR_CHARS, no_stage
+from ledger.store.outbox import MAX_ERROR_CHARS, no_stage, not_parked
 from ledger.store.projections import RowChange, apply, forget, rebuild, types_beside
 from ledger.store.queries import StoredViews, ViewRow
 from ledger.store.secrets import no_secret, other_secret
@@ -50,6 +50,8 @@ class _Job:
     attempts: int = 0
     due_at_ns: int = 0
     error: str = ""
+    token: int = 0
+    holder: str | None = None
 
 
 @dataclass(slots=True)
@@ -312,28 +314,67 @@ class _Outbox:
             raise no_event(event_id)
         state.jobs.setdefault((event_id, stage), _Job())
 
-    def lease(self, now_ns: int, lease_ns: int) -> tuple[str, str, int] | None:
-        for (event_id, stage), job in self.handle.changing.jobs.items():
-            if job.state == "pending" and job.due_at_ns <= now_ns:
-                job.attempts += 1
-                job.due_at_ns = now_ns + lease_ns
-                return event_id, stage, job.attempts
+    def lease(self, now_ns: int, lease_ns: int, *, holder: str, stages: Collection[str] | None = None) -> Lease | None:
+        for key in self._due(now_ns, stages):
+            return self._hand_out(key, now_ns + lease_ns, holder)
         return None
 
-    def done(self, event_id: str, stage: str) -> None:
-        self._job(event_id, stage).state = "done"
+    def ring(
+        self, now_ns: int, again_ns: int, *, stages: Collection[str] | None = None, limit: int = 100
+    ) -> Sequence[Lease]:
+        return [self._hand_out(key, now_ns + again_ns, None) for key in list(self._due(now_ns, stages))[:limit]]
 
-    def fail(self, event_id: str, stage: str, *, error: str, retry_at_ns: int | None) -> None:
-        job = self._job(event_id, stage)
-        if job.state == "done":
-            return
-        job.error = error[:MAX_ERROR_CHARS]
-        job.state = "parked" if retry_at_ns is None else "pending"
-        job.due_at_ns = job.due_at_ns if retry_at_ns is None else retry_at_ns
+    def claim(self, event_id: str, stage: str, token: int, now_ns: int, lease_ns: int, *, holder: str) -> Lease | None:
+        job = self.handle.changing.jobs.get((event_id, stage))
+        if job is None or job.state != "pending" or job.token != token:
+            return None
+        return self._hand_out((event_id, stage), now_ns + lease_ns, holder)
 
-    def release(self) -> None:
+    def renew(self, lease: Lease, until_ns: int) -> bool:
+        return self._end(lease, due_at_ns=until_ns)
+
+    def done(self, lease: Lease) -> bool:
+        return self._end(lease, state="done", error="", holder=None)
+
+    def fail(self, lease: Lease, *, error: str, retry_at_ns: int | None) -> bool:
+        said = error[:MAX_ERROR_CHARS]
+        if retry_at_ns is None:
+            return self._end(lease, state="parked", error=said, holder=None)
+        return self._end(lease, due_at_ns=retry_at_ns, error=said, holder=None)
+
+    def postpone(self, lease: Lease, *, reason: str, retry_at_ns: int) -> bool:
+        said = reason[:MAX_ERROR_CHARS]
+        return self._end(lease, attempts=lease.attempt - 1, due_at_ns=retry_at_ns, error=said, holder=None)
+
+    def release(self, holder: str) -> None:
         for job in self.handle.changing.jobs.values():
-            job.due_at_ns = 0
+            if job.state == "pending" and job.holder == holder:
+                job.due_at_ns, job.holder = 0, None
+
+    def retry(self, event_id: str, stage: str) -> None:
+        job = self.handle.changing.jobs.get((event_id, stage))
+        if job is None:
+            raise no_stage(event_id, stage)
+        if job.state != "parked":
+            raise not_parked(event_id, stage, job.state)
+        job.state, job.attempts, job.due_at_ns = "pending", 0, 0
+
+    def entries(self, *, states: Collection[str], limit: int) -> Sequence[OutboxEntry]:
+        found = [
+            OutboxEntry(
+                event_id,
+                self._tenant(event_id),
+                stage,
+                job.state,
+                job.attempts,
+                job.due_at_ns,
+                job.holder,
+                job.error or None,
+            )
+            for (event_id, stage), job in self.handle.state.jobs.items()
+            if job.state in states
+        ]
+        return found[:limit]
 
     def parked(self) -> Sequence[tuple[str, str, int, str]]:
         jobs = self.handle.state.jobs.items()
@@ -345,11 +386,32 @@ class _Outbox:
     def pending(self) -> int:
         return sum(job.state == "pending" for job in self.handle.state.jobs.values())
 
-    def _job(self, event_id: str, stage: str) -> _Job:
-        job = self.handle.changing.jobs.get((event_id, stage))
+    def _due(self, now_ns: int, stages: Collection[str] | None) -> Iterator[tuple[str, str]]:
+        for key, job in self.handle.changing.jobs.items():
+            if job.state == "pending" and job.due_at_ns <= now_ns and (stages is None or key[1] in stages):
+                yield key
+
+    def _hand_out(self, key: tuple[str, str], until_ns: int, holder: str | None) -> Lease:
+        job = self.handle.changing.jobs[key]
+        attempt = job.attempts + 1
+        job.token, job.due_at_ns, job.holder = job.token + 1, until_ns, holder
+        if holder is not None:
+            job.attempts = attempt
+        event_id, stage = key
+        return Lease(event_id, self._tenant(event_id), stage, attempt, job.token)
+
+    def _end(self, lease: Lease, **values: Any) -> bool:
+        job = self.handle.changing.jobs.get((lease.event_id, lease.stage))
         if job is None:
-            raise no_stage(event_id, stage)
-        return job
+            raise no_stage(lease.event_id, lease.stage)
+        if job.state != "pending" or job.token != lease.token:
+            return False
+        for name, value in values.items():
+            setattr(job, name, value)
+        return True
+
+    def _tenant(self, event_id: str) -> str:
+        return next(event.tenant for event in self.handle.state.log if event.id == event_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +510,9 @@ class _ViewRows:
 
         rows = (row for row in self.rows(view) if fits(row) and (after is None or place(row) > after))
         return sorted((row for row in rows if before is None or place(row)[0] < before), key=place)[:limit]
+
+    def tenants(self, view: str) -> Sequence[str]:
+        return sorted({tenant for name, tenant, *_ in self.handle.state.views if name == view})
 
 
 @dataclass(frozen=True, slots=True)

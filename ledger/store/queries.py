@@ -46,6 +46,9 @@ class ViewReader(Protocol):
     ) -> Sequence[ViewRow]:
         """The first ``limit`` rows by the columns ``order``, which tell all rows apart, that come after the place
         ``after`` and whose first column is below ``before``. ``equal`` names a value, or a set of them."""
+
+    def tenants(self, view: str) -> Sequence[str]:
+        """Whose rows a view has, sorted."""
         ...
 
 
@@ -62,6 +65,9 @@ class StoredViews:
 
     def agreement(self, sla_id: str) -> Mapping[str, Any]:
         return _agreement(_only(self._reader.rows("view_agreement", sla_id=sla_id), "agreement", sla_id))
+
+    def tenants(self) -> Sequence[str]:
+        return self._reader.tenants("view_agreement")
 
     def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
         """{sla_id, period, index, start_ns, end_ns, state, cells, excluded_requests, doc_sha256, seq} by index."""

@@ -188,6 +188,8 @@ outbox = Table(
     Column("attempts", Integer, nullable=False),
     Column("due_at_ns", _BIGINT, nullable=False),
     Column("error", String, nullable=True),
+    Column("token", _BIGINT, nullable=False),
+    Column("holder", String(80), nullable=True),
     UniqueConstraint("event_id", "stage"),
     CheckConstraint("state IN ('pending', 'done', 'parked')", "state"),
     Index(None, "state", "ordinal"),

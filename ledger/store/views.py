@@ -98,6 +98,10 @@ class SqlViewReader:
         found = self._connection.execute(query)
         return [ViewRow(row._asdict(), msgspec.json.decode(row.body), row.seq) for row in found]
 
+    def tenants(self, view: str) -> Sequence[str]:
+        tenant = VIEW_TABLES[view].c.tenant
+        return list(self._connection.scalars(select(tenant).distinct().order_by(tenant)))
+
 
 _NAMES = {
     name: tuple(column.name for column in table.columns if column.name not in {"tenant", "body", "seq"})

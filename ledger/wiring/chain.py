@@ -83,7 +83,7 @@ class ReplayedChain:
             "registry": self.anchor.registry,
             "error": None,
             "total": len(outcomes),
-            "transactions": [_shown(outcome.transaction, outcome.reason) for outcome in outcomes],
+            "transactions": [shown_transaction(outcome.transaction, outcome.reason) for outcome in outcomes],
         }
 
 
@@ -196,7 +196,7 @@ class RpcChain:
             "chain_id": chain_id,
             "registry": None if opened is None else opened.registry,
             "total": total,
-            "transactions": [_shown(transaction, None) for transaction in newest],
+            "transactions": [shown_transaction(transaction, None) for transaction in newest],
         }
 
     @cached_property
@@ -256,7 +256,7 @@ def _no_registry(address: str, chain_id: int, *, named: bool) -> SettingInvalid:
     )
 
 
-def _shown(transaction: StoredTransaction, reason: str | None) -> ChainTransactionStatus:
+def shown_transaction(transaction: StoredTransaction, reason: str | None) -> ChainTransactionStatus:
     return {
         "ordinal": transaction.ordinal,
         "purpose": transaction.purpose,

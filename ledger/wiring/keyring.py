@@ -28,6 +28,11 @@ class Keyring:
             if not path.exists():
                 raise
 
+    def names(self, prefix: str) -> list[str]:
+        """The secrets called ``prefix``, or ``prefix`` with a hyphen and more."""
+        found = (path.stem for path in self._folder.glob(f"{prefix}*.key"))
+        return sorted(name for name in found if name == prefix or name.startswith(f"{prefix}-"))
+
     def secret(self, name: str) -> bytes:
         """The secret called ``name``; raises ``KeyFileUnusable`` where its file is missing or open to others.
 

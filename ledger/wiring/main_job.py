@@ -10,11 +10,9 @@ from typing import Any
 from ledger.app.agreements import load_agreement, register_agreement, registration_of
 from ledger.app.attestations import anchored, proved, proved_circuits
 from ledger.app.bundles import build_opening
+from ledger.app.closing import Cause, close_period
 from ledger.app.observations import ReadRows, RecordedBatch, record_observations
-from ledger.app.statements import IssuedStatement, issue_statement
-from ledger.app.telemetry import no_evidence
-from ledger.app.violations import record_violations
-from ledger.app.windows import evaluate_windows
+from ledger.app.statements import IssuedStatement, issued_for
 from ledger.attest.bundle_schema import TRUST_FORMAT
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
@@ -82,24 +80,12 @@ def run_main_job(
             declared_complete=span or period.interval,
             now_ns=now_ns(),
         )
-    step("judging windows and settling the period")
+    step("closing the period: judging its windows, settling, proving and recording on chain")
     with database.begin() as tx:
-        judged = evaluate_windows(tx, registered, period, read_rows=read_rows)
-        record_violations(tx, registered, period, judged, find_evidence=no_evidence, now_ns=now_ns())
-        statement = issue_statement(
-            tx,
-            registered,
-            period,
-            judged,
-            attestor=attestor,
-            collector=parties,
-            randomness=services.randomness,
-            now_ns=now_ns(),
-        )
-    if statement.proof_due:
-        step("proving the statement and recording it on chain")
+        close_period(tx, registered, period, cause=Cause.REQUEST, now_ns=now_ns())
     services.runner.run_until_idle(time.sleep)
     with database.read() as tx:
+        statement = issued_for(tx, registered, period)
         made = (proved(tx, statement.id), anchored(tx, statement.id))
     database.wait_sequenced([statement.receipt.event_id, *(event.id for event in made if event is not None)])
     services.sign_log()

@@ -7,9 +7,9 @@ from typing import Any
 
 from eth_account import Account
 
-from ledger.app.evidence import TelemetrySignature
 from ledger.attest import babyjub
 from ledger.domain.agreement import Agreement
+from ledger.wiring.collectors import COLLECTOR
 from ledger.wiring.keyring import Keyring
 
 
@@ -18,13 +18,12 @@ class DemoParties:
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
-        for name in ("customer", "customer-evm", "collector"):
+        for name in ("customer", "customer-evm", COLLECTOR):
             keyring.make(name)
-        self._collector_seed = keyring.secret("collector")
 
     def with_keys(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """An agreement document with these parties' keys in place of its own, unsigned."""
-        x, y = babyjub.public_key(self._collector_seed)
+        x, y = babyjub.public_key(self._keyring.secret(COLLECTOR))
         parties = {name: {**document["parties"][name], **self._keys(name)} for name in ("issuer", "customer")}
         collector = {**document["collector"], "babyjubjub_public_key": {"x": str(x), "y": str(y)}}
         unsigned = {key: value for key, value in document.items() if key != "signatures"}
@@ -40,11 +39,6 @@ class DemoParties:
         """The customer's signature over a registration's EIP-712 digest: 65 bytes r, s, v."""
         account = Account.from_key(self._keyring.secret("customer-evm"))
         return bytes(Account.unsafe_sign_hash(digest, account.key).signature)
-
-    def sign(self, telemetry_root: int) -> TelemetrySignature:
-        """The collector's signature (``ledger.app.evidence.Collector``)."""
-        signature = babyjub.sign(self._collector_seed, telemetry_root)
-        return TelemetrySignature(signature.r8, signature.s)
 
     def _keys(self, name: str) -> dict[str, str]:
         return {

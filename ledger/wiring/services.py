@@ -9,16 +9,17 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
-from ledger.app import anchoring, attestations
 from ledger.app.access import DEFAULT_TENANT
 from ledger.app.bundles import build_bundle
 from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
+from ledger.app.closing import Schedule
+from ledger.app.commands import Commands
 from ledger.app.cosigning import WitnessedPublishing
 from ledger.app.log_keys import rotate_log_key
-from ledger.app.outbox import OutboxRunner, Stage
+from ledger.app.outbox import OutboxRunner
 from ledger.app.queries import ChainStatus, SchemaState
 from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog
@@ -34,21 +35,25 @@ from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
-from ledger.settings import read_chain_settings
+from ledger.settings import WorkerSettings, read_chain_settings
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
+from ledger.wiring.chain_identity import ChainIdentity, embedded_identity, stored_status
 from ledger.wiring.clock import SystemClock, SystemRandomness
+from ledger.wiring.collectors import COLLECTOR, KeyringCollectors
 from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
 from ledger.wiring.files import replace_file
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
 from ledger.wiring.pin import PinFile
+from ledger.wiring.stages import directory_holder, process_holder, stage_work
 from ledger.wiring.storage import make_storage, open_storage
 from ledger.wiring.witness_client import read_witnesses
 
 GUEST_KEY = "guest"
-OWN_KEYS = ("issuer", "issuer-evm", "deployer-evm")
+OWN_KEYS = ("issuer", "issuer-evm", "deployer-evm", COLLECTOR)
+EMBEDDED = WorkerSettings()
 MAX_TIMESTAMP_S = 2**63 // SECOND_NS
 POLL_S = 0.2
 RETRY_SIGNING_S = 10
@@ -96,6 +101,16 @@ class Dispatcher:
             self._stopping.wait(POLL_S)
 
 
+class NoDispatcher:
+    """Leaves the outbox to workers in processes of their own."""
+
+    def start(self) -> None:
+        """There is nothing to start: the relay tells the workers."""
+
+    def stop(self) -> None:
+        """There is nothing to stop."""
+
+
 class Services:
     """Everything the commands and the API need from one data directory. Close it when done."""
 
@@ -108,8 +123,10 @@ class Services:
         key_cache: Path,
         notify: Notify,
         database_url: str | None = None,
+        workers: WorkerSettings = EMBEDDED,
     ) -> None:
         self.folder = folder
+        self.workers = workers
         self.clock = SystemClock()
         self.randomness = SystemRandomness()
         self.keyring = Keyring(folder / "keys", self.randomness)
@@ -126,50 +143,68 @@ class Services:
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
         self._provers = {circuit.name: Groth16Prover(circuit, keys) for circuit in circuits}
         self.attestor = CircuitAttestor(circuits, self._provers)
-        self.dispatcher = Dispatcher(self._run_once, self.sign_log, notify)
+        self.collectors = KeyringCollectors(self.keyring)
+        self.schedule = Schedule(self.database, self.attestor, self.clock)
+        embedded = workers.broker_url is None
+        self.holder = directory_holder(folder) if embedded else process_holder()
+        self._schedule_at_s = 0.0
+        self.dispatcher = Dispatcher(self._run_once, self.sign_log, notify) if embedded else NoDispatcher()
 
     @cached_property
     def chain(self) -> OpenChain:
         """The chain that the settings name.
 
         The embedded one is rebuilt from its stored transactions when it is first needed. It lives in this process, so
-        the directory is this process's alone from here on, and so is the outbox: what a killed process had leased is
-        due again. Raises ``DataDirectoryInUse``. The chain of a node is for any number of processes.
+        the directory is this process's alone from here on. Raises ``DataDirectoryInUse``. The chain of a node is for
+        any number of processes.
         """
-        accounts = ChainAccounts.from_secrets(
+        if self.chain_settings.rpc_url is not None:
+            return RpcChain(self.database, self._chain_accounts(), self.chain_settings, self.clock)
+        self._lock = DirectoryLock(self.folder)
+        return open_chain(self.database, self._chain_accounts(), self._genesis_timestamp_s, self.clock)
+
+    @cached_property
+    def chain_identity(self) -> ChainIdentity:
+        """The chain and registry that proofs are for; processes that do not work the embedded chain know them, too."""
+        if self.chain_settings.rpc_url is not None:
+            return ChainIdentity(self.chain.anchor.chain_id, self.chain.anchor.registry)
+        return embedded_identity(self._chain_accounts(), self._genesis_timestamp_s)
+
+    def _chain_accounts(self) -> ChainAccounts:
+        return ChainAccounts.from_secrets(
             deployer=self.keyring.secret("deployer-evm"), issuer=self.keyring.secret("issuer-evm")
         )
-        if self.chain_settings.rpc_url is not None:
-            return RpcChain(self.database, accounts, self.chain_settings, self.clock)
-        self._lock = DirectoryLock(self.folder)
-        with self.database.begin() as tx:
-            tx.outbox.release()
-        return open_chain(self.database, accounts, self._genesis_timestamp_s, self.clock)
 
     @cached_property
     def runner(self) -> OutboxRunner:
-        """The stages of this deployment."""
-        anchor, attestor, clock = self.chain.anchor, self.attestor, self.clock
-        register = partial(anchoring.register_on_chain, self.database, attestor=attestor, anchor=anchor)
-        prove = partial(
-            attestations.prove_statement,
+        """Works the stages of this deployment.
+
+        The embedded one works them all, so it opens the chain first: with the directory's lock in hand, what a process
+        before this one had leased in the directory's name is due again.
+        """
+        if self.workers.broker_url is None:
+            _ = self.chain
+            with self.database.begin() as tx:
+                tx.outbox.release(self.holder)
+        lease_ns = self.workers.lease_s * SECOND_NS
+        return OutboxRunner(self.database, stage_work(self), self.clock, holder=self.holder, lease_ns=lease_ns)
+
+    @cached_property
+    def commands(self) -> Commands:
+        """The writes, of tenant ``default``."""
+        return Commands(
             self.database,
-            attestor=attestor,
-            chain_id=anchor.chain_id,
-            registry=anchor.registry,
-            clock=clock,
+            self.attestor,
+            collectors=self.collectors,
+            signing=self.chain_identity,
+            verify=verify,
+            clock=self.clock,
         )
-        record = partial(anchoring.anchor_statement, self.database, attestor=attestor, anchor=anchor, clock=clock)
-        confirm = partial(
-            anchoring.confirm_statement,
-            self.database,
-            attestor=attestor,
-            anchor=anchor,
-            confirmations=self.chain.confirmations,
-            clock=clock,
-        )
-        work = {Stage.REGISTER: register, Stage.PROVE: prove, Stage.ANCHOR: record, Stage.CONFIRM: confirm}
-        return OutboxRunner(self.database, work, clock)
+
+    def warm_provers(self) -> None:
+        """Load the proving keys now instead of with the first proof. Raises ``ProverUnavailable``."""
+        for prover in self._provers.values():
+            prover.warm()
 
     @property
     def queries_bundles(self) -> Services:
@@ -224,10 +259,15 @@ class Services:
         return WitnessedPublishing(self.database, witnesses, quorum, verify=verify, clock=self.clock, notify=notify)
 
     def _run_once(self) -> bool:
-        # The runner needs the chain, whose replay takes a moment: not before the dispatcher starts.
+        if time.monotonic() >= self._schedule_at_s:
+            self._schedule_at_s = time.monotonic() + self.workers.schedule_s
+            self.schedule.close_due()
         return self.runner.run_once()
 
     def chain_status(self) -> ChainStatus:
+        """With workers of their own the chain is the anchor worker's, and this process tells what is stored."""
+        if self.workers.broker_url is not None:
+            return stored_status(self.database, self.chain_identity)
         return self.chain.status()
 
     def schema_state(self) -> SchemaState:
@@ -243,7 +283,14 @@ class Services:
             self._lock.release()
 
 
-def create_data(folder: Path, *, key_cache: Path, notify: Notify, database_url: str | None = None) -> Services:
+def create_data(
+    folder: Path,
+    *,
+    key_cache: Path,
+    notify: Notify,
+    database_url: str | None = None,
+    workers: WorkerSettings = EMBEDDED,
+) -> Services:
     """Open a data directory, making it first where ``folder`` is absent, empty or was left half made.
 
     Keys and database come first and the marker last, whole or not at all. Raises ``DataDirectoryInvalid`` where the
@@ -251,7 +298,7 @@ def create_data(folder: Path, *, key_cache: Path, notify: Notify, database_url: 
     """
     if not (folder / DATA_FILE).exists():
         _make_data(folder, database_url)
-    return open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url)
+    return open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url, workers=workers)
 
 
 def open_data(
@@ -260,10 +307,12 @@ def open_data(
     key_cache: Path | None = None,
     notify: Notify = lambda _: None,
     database_url: str | None = None,
+    workers: WorkerSettings = EMBEDDED,
 ) -> Services:
     """Open a data directory that ``create_data`` made.
 
-    ``database_url`` names a PostgreSQL that holds the log instead of a file in the directory.
+    ``database_url`` names a PostgreSQL that holds the log instead of a file in the directory; ``workers`` says who
+    works its outbox.
 
     Raises ``DataDirectoryInvalid``, also where the database is gone: a new one under the old keys would be another
     history in the same name. Raises ``DataDirectoryInUse``, and ``KeyFileUnusable`` for a missing key.
@@ -291,7 +340,13 @@ def open_data(
             path=str(database),
         )
     return Services(
-        folder, timestamp_s, first, key_cache=key_cache or default_key_cache(), notify=notify, database_url=database_url
+        folder,
+        timestamp_s,
+        first,
+        key_cache=key_cache or default_key_cache(),
+        notify=notify,
+        database_url=database_url,
+        workers=workers,
     )
 
 

@@ -15,6 +15,7 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.auth.guests import GuestTokens
+from api.desks import Desks
 from api.edge import Edge
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
@@ -284,13 +285,8 @@ def app_over(ledger: Ledger, **options: Any) -> Edge:
     queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
     health = Health(ledger.database, schema_state=lambda: ledger.schema, chain_status=lambda: ledger.chain)
     public_log = PublicLog(ledger.database, LogIdentity(LOG_KEY.key, verify))
-    return create_app(
-        queries,
-        health=health,
-        public_log=public_log,
-        credit_desk=CreditDesk(ledger.database, Seconds()),
-        **options,
-    )
+    desks = Desks(queries=queries, public_log=public_log, credit_desk=CreditDesk(ledger.database, Seconds()))
+    return create_app(desks, health=health, **options)
 
 
 @pytest.fixture

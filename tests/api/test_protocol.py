@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from api.app import create_app
 from api.problems import problem_of
-from ledger.app.log_keys import LogIdentity
-from ledger.app.queries import Queries
-from ledger.app.tlog import PublicLog
-from ledger.attest.signing import NoteKey, verify
 
 Client = TestClient[Any]
 SLA = "0x" + "00" * 32
@@ -264,17 +259,7 @@ def test_problem_data_has_no_number_beyond_2_to_the_53() -> None:
     assert problem.data == {"amount": str(2**64), "raw": "01", "names": ["b"], "deep": {"n": [str(-(2**53))]}}
 
 
-def test_other_names_can_be_served(ledger: Any, log_key: NoteKey) -> None:
-    queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
-    with TestClient(
-        create_app(
-            queries,
-            health=None,
-            public_log=PublicLog(ledger.database, LogIdentity(log_key.key, verify)),
-            credit_desk=None,
-            hosts=["sla.example"],
-        ),
-        base_url="http://sla.example",
-    ) as client:
+def test_other_names_can_be_served(ledger: Any) -> None:
+    with TestClient(app_over(ledger, hosts=["sla.example"]), base_url="http://sla.example") as client:
         assert client.get("/health/live").status_code == 200
         assert client.get("/health/live", headers={"host": "127.0.0.1"}).status_code == 421

@@ -246,7 +246,8 @@ def test_ready_counts_the_outbox(ledger: Any, client: Client) -> None:
         first, second = tx.events.at(0).id, tx.events.at(1).id
         tx.outbox.add(first, "register")
         tx.outbox.add(second, "prove")
-        tx.outbox.fail(second, "prove", error="prover_unavailable: it died", retry_at_ns=None)
+        lease = tx.outbox.lease(1, 1, holder="worker", stages=["prove"])
+        tx.outbox.fail(lease, error="prover_unavailable: it died", retry_at_ns=None)
     ready = client.get("/health/ready").json()
     assert (ready["outbox_pending"], ready["outbox_parked"], ready["log_size"]) == (1, 1, 2)
 

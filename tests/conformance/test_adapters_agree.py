@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ledger.app.erasure import erase_payload
-from ledger.app.ports import Receipt, Transaction
+from ledger.app.ports import Lease, Receipt, Transaction
 from ledger.errors import SlaLedgerError
 from ledger.store.database import SqliteDatabase
 from ledger.store.memory import MemoryDatabase
@@ -125,6 +125,22 @@ def outcome(database: AnyDatabase, step: Step, *, commit: bool = True) -> Any:
     return result
 
 
+STATES = ("pending", "parked", "done")
+
+
+def end(tx: Transaction, lease: Lease, ending: str, now_ns: int) -> bool:
+    """How a worker says that its work ended."""
+    if ending == "done":
+        return tx.outbox.done(lease)
+    if ending == "wait":
+        return tx.outbox.postpone(lease, reason="not yet", retry_at_ns=now_ns + 3)
+    if ending == "renew":
+        return tx.outbox.renew(lease, now_ns + 20)
+    if ending == "crash":
+        return False
+    return tx.outbox.fail(lease, error="failed", retry_at_ns=now_ns + 5 if ending == "retry" else None)
+
+
 class Adapters(RuleBasedStateMachine):
     """Runs each step on all; the same seed and clock make the same ids and salts."""
 
@@ -137,6 +153,7 @@ class Adapters(RuleBasedStateMachine):
         self.sqlite = SqliteDatabase(Path(self.folder.name) / "ledger.db", StepClock(), SeededRandomness(seed))
         self.url = self.server.new_database()
         self.postgres = Postgres(self.url, seed)
+        self.leases: list[Lease] = []
 
     def teardown(self) -> None:
         self.postgres.close()
@@ -175,18 +192,39 @@ class Adapters(RuleBasedStateMachine):
     def queue(self, seq: int, stage: str) -> None:
         self.all(lambda tx: tx.outbox.add(tx.events.at(seq).id, stage))
 
-    @rule(now_ns=st.integers(0, 100), ending=st.sampled_from(["done", "retry", "park", "crash"]))
-    def work(self, now_ns: int, ending: str) -> None:
+    @rule(
+        now_ns=st.integers(0, 100),
+        holder=st.sampled_from(["one", "two"]),
+        told=st.booleans(),
+        ending=st.sampled_from(["done", "retry", "park", "wait", "renew", "crash"]),
+    )
+    def work(self, now_ns: int, holder: str, told: bool, ending: str) -> None:
         def run(tx: Transaction) -> Any:
-            leased = tx.outbox.lease(now_ns, 10)
-            if leased is not None and ending == "done":
-                tx.outbox.done(*leased[:2])
-            elif leased is not None and ending != "crash":
-                retry_at_ns = now_ns + 5 if ending == "retry" else None
-                tx.outbox.fail(*leased[:2], error="failed", retry_at_ns=retry_at_ns)
-            return leased
+            leased = tx.outbox.lease(now_ns, 10, holder=holder)
+            if told:
+                for rung in tx.outbox.ring(now_ns, 10, limit=1):
+                    leased = tx.outbox.claim(rung.event_id, rung.stage, rung.token, now_ns, 10, holder=holder)
+            return [leased, leased and end(tx, leased, ending, now_ns)]
 
-        self.all(run)
+        leased, _ = self.all(run)
+        if leased is not None:
+            self.leases.append(leased)
+
+    @rule(data=st.data(), ending=st.sampled_from(["done", "retry", "park", "wait", "renew"]))
+    def come_late(self, data: st.DataObject, ending: str) -> None:
+        if self.leases:
+            lease = data.draw(st.sampled_from(self.leases))
+            self.all(lambda tx: end(tx, lease, ending, 50))
+
+    @rule(holder=st.sampled_from(["one", "two"]))
+    def start_again(self, holder: str) -> None:
+        self.all(lambda tx: tx.outbox.release(holder))
+
+    @rule(data=st.data())
+    def retry(self, data: st.DataObject) -> None:
+        if self.leases:
+            lease = data.draw(st.sampled_from(self.leases))
+            self.all(lambda tx: tx.outbox.retry(lease.event_id, lease.stage))
 
     @rule(name=streams, value=st.binary(max_size=2))
     def keep(self, name: str, value: bytes) -> None:
@@ -210,7 +248,7 @@ class Adapters(RuleBasedStateMachine):
                 [tx.events.since(0), [list(tx.events.stream(name)) for name in "ab"]],
                 [size, tx.log.root(size), tx.log.checkpoint()],
                 [tx.log.inclusion_proof(seq, size) for seq in range(0, size, 7)],
-                [tx.outbox.pending(), tx.outbox.parked()],
+                [tx.outbox.pending(), tx.outbox.parked(), tx.outbox.entries(states=STATES, limit=99)],
                 [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)],
                 [tx.views.violations(limit=100), tx.views.violations(state="closed", limit=1)],
                 [tx.views.credit_lines(limit=100), tx.views.credit_lines(status="draft", limit=1)],

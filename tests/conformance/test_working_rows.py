@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ledger.app.ports import ApiKey, StoredTransaction
-from ledger.errors import NotFound, VersionConflict
+from ledger.app.ports import ApiKey, Lease, OutboxEntry, StoredTransaction, Transaction
+from ledger.errors import NotFound, Refused, VersionConflict
 from tests.conformance.conftest import AnyDatabase
-from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, windows
+from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, agreement, windows
 
 TRANSACTION = StoredTransaction(
     ordinal=0,
@@ -88,77 +88,223 @@ class TestIdentities:
         assert known == {each: frozenset({body}) for each, body in pairs}
 
 
+HOLDER = "worker 1"
+
+
+def queued(database: AnyDatabase, count: int = 1, stage: str = "prove") -> list[str]:
+    """Events with one stage queued each; their ids."""
+    ids = append(database, count)
+    with database.begin() as tx:
+        for event_id in ids:
+            tx.outbox.add(event_id, stage)
+    return ids
+
+
+def lease(tx: Transaction, now_ns: int = 100, *, holder: str = HOLDER) -> Lease | None:
+    return tx.outbox.lease(now_ns, 10, holder=holder)
+
+
+def taken(tx: Transaction, now_ns: int = 100, *, holder: str = HOLDER) -> Lease:
+    found = lease(tx, now_ns, holder=holder)
+    assert found is not None
+    return found
+
+
 class TestOutbox:
     def test_hands_out_work_in_the_order_it_was_queued(self, database: AnyDatabase) -> None:
         first, second = append(database, 2)
         with database.begin() as tx:
-            tx.outbox.add(second, "attest")
-            tx.outbox.add(first, "attest")
+            tx.outbox.add(second, "prove")
+            tx.outbox.add(first, "prove")
             tx.outbox.add(second, "anchor")
             assert tx.outbox.pending() == 3
-            assert tx.outbox.lease(100, 10) == (second, "attest", 1)
-            assert tx.outbox.lease(100, 10) == (first, "attest", 1)
-            assert tx.outbox.lease(100, 10) == (second, "anchor", 1)
-            assert tx.outbox.lease(100, 10) is None
+            assert lease(tx) == Lease(second, "default", "prove", 1, 1)
+            assert lease(tx) == Lease(first, "default", "prove", 1, 1)
+            assert lease(tx) == Lease(second, "default", "anchor", 1, 1)
+            assert lease(tx) is None
+
+    def test_names_the_tenant_whose_event_it_is(self, database: AnyDatabase) -> None:
+        queued(database.of_tenant("acme"))
+        with database.begin() as tx:
+            assert taken(tx).tenant == "acme"
+
+    def test_hands_out_the_stages_asked_for_alone(self, database: AnyDatabase) -> None:
+        (event,) = queued(database, stage="anchor")
+        with database.begin() as tx:
+            tx.outbox.add(event, "confirm")
+            assert tx.outbox.lease(100, 10, holder=HOLDER, stages=["prove"]) is None
+            assert tx.outbox.lease(100, 10, holder=HOLDER, stages=["prove", "confirm"]) == Lease(
+                event, "default", "confirm", 1, 1
+            )
 
     def test_a_lease_runs_out(self, database: AnyDatabase) -> None:
-        (event,) = append(database)
+        (event,) = queued(database)
         with database.begin() as tx:
-            tx.outbox.add(event, "attest")
-            assert tx.outbox.lease(100, 10) == (event, "attest", 1)
-            assert tx.outbox.lease(109, 10) is None
-            assert tx.outbox.lease(110, 10) == (event, "attest", 2)
+            assert lease(tx, 100) == Lease(event, "default", "prove", 1, 1)
+            assert lease(tx, 109) is None
+            assert lease(tx, 110) == Lease(event, "default", "prove", 2, 2)
+
+    def test_a_lease_that_is_renewed_lasts(self, database: AnyDatabase) -> None:
+        queued(database)
+        with database.begin() as tx:
+            mine = taken(tx)
+            assert tx.outbox.renew(mine, 150)
+            assert lease(tx, 149) is None
+            assert lease(tx, 150) is not None
 
     def test_work_that_is_done_is_not_queued_again(self, database: AnyDatabase) -> None:
-        (event,) = append(database)
+        (event,) = queued(database)
         with database.begin() as tx:
-            tx.outbox.add(event, "attest")
-            tx.outbox.add(event, "attest")
-            tx.outbox.lease(100, 10)
-            tx.outbox.done(event, "attest")
-            tx.outbox.done(event, "attest")
-            tx.outbox.add(event, "attest")
-            assert tx.outbox.lease(1000, 10) is None
+            tx.outbox.add(event, "prove")
+            assert tx.outbox.done(taken(tx))
+            tx.outbox.add(event, "prove")
+            assert lease(tx, 1000) is None
             assert tx.outbox.pending() == 0
 
     def test_a_failure_comes_back_when_it_is_due(self, database: AnyDatabase) -> None:
-        (event,) = append(database)
+        queued(database)
         with database.begin() as tx:
-            tx.outbox.add(event, "attest")
-            tx.outbox.lease(100, 10)
-            tx.outbox.fail(event, "attest", error="no prover", retry_at_ns=500)
-            assert tx.outbox.lease(499, 10) is None
-            assert tx.outbox.lease(500, 10) == (event, "attest", 2)
+            assert tx.outbox.fail(taken(tx), error="no prover", retry_at_ns=500)
+            assert lease(tx, 499) is None
+            assert taken(tx, 500).attempt == 2
 
-    def test_without_a_time_to_retry_it_is_parked(self, database: AnyDatabase) -> None:
-        first, second = append(database, 2)
+    def test_what_waits_comes_back_and_no_attempt_is_counted(self, database: AnyDatabase) -> None:
+        queued(database)
         with database.begin() as tx:
-            for event in (first, second):
-                tx.outbox.add(event, "attest")
-            tx.outbox.lease(100, 10)
-            tx.outbox.fail(first, "attest", error="the witness does not satisfy the circuit", retry_at_ns=None)
-            assert tx.outbox.parked() == [(first, "attest", 1, "the witness does not satisfy the circuit")]
+            for round_ in range(20):
+                assert tx.outbox.postpone(taken(tx, round_), reason="not yet", retry_at_ns=round_ + 1)
+            assert taken(tx, 20).attempt == 1
+
+    def test_without_a_time_to_retry_it_is_parked_until_an_operator_says_so(self, database: AnyDatabase) -> None:
+        first, second = queued(database, 2)
+        with database.begin() as tx:
+            tx.outbox.fail(taken(tx), error="the witness does not satisfy the circuit", retry_at_ns=None)
+            assert tx.outbox.parked() == [(first, "prove", 1, "the witness does not satisfy the circuit")]
             assert tx.outbox.pending() == 1
-            assert tx.outbox.lease(10**18, 10) == (second, "attest", 1)
+            assert taken(tx, 10**18).event_id == second
+            assert lease(tx, 10**18) is None
+            tx.outbox.retry(first, "prove")
+            assert tx.outbox.parked() == []
+            assert taken(tx)[:4] == (first, "default", "prove", 1)
 
-    def test_a_late_failure_does_not_undo_what_is_done(self, database: AnyDatabase) -> None:
-        (event,) = append(database)
+    def test_only_parked_work_can_be_retried(self, database: AnyDatabase) -> None:
+        (event,) = queued(database)
         with database.begin() as tx:
-            tx.outbox.add(event, "attest")
-            tx.outbox.lease(100, 10)
-            tx.outbox.done(event, "attest")
-            tx.outbox.fail(event, "attest", error="the lease ran out", retry_at_ns=None)
-            assert (tx.outbox.parked(), tx.outbox.pending()) == ([], 0)
+            with pytest.raises(Refused, match="is pending"):
+                tx.outbox.retry(event, "prove")
+            with pytest.raises(NotFound):
+                tx.outbox.retry(event, "anchor")
+
+    @pytest.mark.parametrize("late", ["done", "fail", "park", "postpone", "renew"])
+    @pytest.mark.parametrize("meanwhile", ["leased", "claimed", "done", "parked"])
+    def test_who_lost_the_lease_changes_nothing(self, database: AnyDatabase, late: str, meanwhile: str) -> None:
+        (event,) = queued(database)
+        with database.begin() as tx:
+            mine = taken(tx, 100)
+            if meanwhile == "claimed":
+                (rung,) = tx.outbox.ring(110, 10)
+                theirs = tx.outbox.claim(event, "prove", rung.token, 111, 10, holder="worker 2")
+            else:
+                theirs = lease(tx, 110, holder="worker 2")
+            assert theirs is not None
+            if meanwhile == "done":
+                assert tx.outbox.done(theirs)
+            elif meanwhile == "parked":
+                assert tx.outbox.fail(theirs, error="theirs", retry_at_ns=None)
+            before = tx.outbox.entries(states=["pending", "done", "parked"], limit=9)
+            assert not {
+                "done": lambda: tx.outbox.done(mine),
+                "fail": lambda: tx.outbox.fail(mine, error="mine", retry_at_ns=1),
+                "park": lambda: tx.outbox.fail(mine, error="mine", retry_at_ns=None),
+                "postpone": lambda: tx.outbox.postpone(mine, reason="mine", retry_at_ns=1),
+                "renew": lambda: tx.outbox.renew(mine, 10**18),
+            }[late]()
+            assert tx.outbox.entries(states=["pending", "done", "parked"], limit=9) == before
+
+    def test_ringing_counts_no_attempt_and_is_repeated(self, database: AnyDatabase) -> None:
+        (event,) = queued(database)
+        with database.begin() as tx:
+            for now_ns in range(100, 200, 10):
+                (rung,) = tx.outbox.ring(now_ns, 10)
+                assert rung[:4] == (event, "default", "prove", 1)
+                assert tx.outbox.ring(now_ns + 9, 10) == []
+
+    def test_what_was_rung_is_claimed_once(self, database: AnyDatabase) -> None:
+        (event,) = queued(database)
+        with database.begin() as tx:
+            (rung,) = tx.outbox.ring(100, 10)
+            claimed = tx.outbox.claim(event, "prove", rung.token, 101, 10, holder=HOLDER)
+            assert claimed is not None
+            assert (claimed.attempt, claimed.tenant) == (1, "default")
+            # The same message again, and one that was sent before.
+            assert tx.outbox.claim(event, "prove", rung.token, 101, 10, holder=HOLDER) is None
+            assert tx.outbox.claim(event, "prove", 0, 101, 10, holder=HOLDER) is None
+            assert tx.outbox.ring(110, 10) == []
+            assert tx.outbox.done(claimed)
+
+    @pytest.mark.parametrize("since", ["rung again", "done", "parked", "unknown"])
+    def test_an_old_message_claims_nothing(self, database: AnyDatabase, since: str) -> None:
+        (event,) = queued(database)
+        with database.begin() as tx:
+            (rung,) = tx.outbox.ring(100, 10)
+            if since == "rung again":
+                assert len(tx.outbox.ring(110, 10)) == 1
+            elif since == "done":
+                assert tx.outbox.done(rung)
+            elif since == "parked":
+                assert tx.outbox.fail(rung, error="x", retry_at_ns=None)
+            stage = "anchor" if since == "unknown" else "prove"
+            assert tx.outbox.claim(event, stage, rung.token, 111, 10, holder=HOLDER) is None
+
+    def test_rings_no_more_than_asked_for(self, database: AnyDatabase) -> None:
+        ids = queued(database, 3)
+        with database.begin() as tx:
+            assert [each.event_id for each in tx.outbox.ring(100, 10, limit=2)] == ids[:2]
+            assert [each.event_id for each in tx.outbox.ring(100, 10, stages=["prove"])] == ids[2:]
+            assert tx.outbox.ring(200, 10, stages=["anchor"]) == []
+
+    def test_a_start_makes_due_what_the_same_worker_held_and_nothing_else(self, database: AnyDatabase) -> None:
+        first, second = queued(database, 2)
+        with database.begin() as tx:
+            mine, theirs = taken(tx), taken(tx, holder="worker 2")
+            assert (mine.event_id, theirs.event_id) == (first, second)
+            tx.outbox.release(HOLDER)
+            assert taken(tx).event_id == first
+            assert lease(tx) is None
+            assert tx.outbox.done(theirs)
+
+    def test_shows_an_operator_what_there_is(self, database: AnyDatabase) -> None:
+        first, second = queued(database, 2)
+        with database.begin() as tx:
+            tx.outbox.fail(taken(tx), error="broken", retry_at_ns=None)
+            taken(tx)
+            parked, pending = tx.outbox.entries(states=["parked", "pending"], limit=9)
+            assert parked == OutboxEntry(first, "default", "prove", "parked", 1, 110, None, "broken")
+            assert pending == OutboxEntry(second, "default", "prove", "pending", 1, 110, HOLDER, None)
+            assert tx.outbox.entries(states=["parked", "pending"], limit=1) == [parked]
+            assert tx.outbox.entries(states=["done"], limit=9) == []
 
     def test_needs_an_event_and_a_queued_stage(self, database: AnyDatabase) -> None:
         (event,) = append(database)
+        never = Lease(event, "default", "prove", 1, 1)
         with database.begin() as tx:
             with pytest.raises(NotFound):
-                tx.outbox.add("no event", "attest")
+                tx.outbox.add("no event", "prove")
             with pytest.raises(NotFound):
-                tx.outbox.done(event, "attest")
+                tx.outbox.done(never)
             with pytest.raises(NotFound):
-                tx.outbox.fail(event, "attest", error="x", retry_at_ns=None)
+                tx.outbox.fail(never, error="x", retry_at_ns=None)
+
+
+class TestTenants:
+    def test_are_those_with_an_agreement(self, database: AnyDatabase) -> None:
+        with database.read() as tx:
+            assert tx.views.tenants() == []
+        for tenant in ("b", "a"):
+            database.of_tenant(tenant).append("agreement/x", [agreement()], expected_version=0)
+        append(database)
+        with database.read() as tx:
+            assert tx.views.tenants() == ["a", "b"]
 
 
 class TestChainTransactions:

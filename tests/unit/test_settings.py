@@ -12,6 +12,7 @@ from ledger.settings import (
     AuthSettings,
     ChainSettings,
     ServerSettings,
+    WorkerSettings,
     read_auth_settings,
     read_chain_settings,
     read_settings,
@@ -168,3 +169,29 @@ def test_confirmations_that_are_no_number(wanted: str) -> None:
 def test_a_nodes_settings_without_a_node(name: str) -> None:
     with pytest.raises(SettingInvalid, match="SLA_LEDGER_CHAIN_RPC"):
         read_chain_settings({name: "0x" + "ab" * 20 if name.endswith("REGISTRY") else "3"})
+
+
+class TestWorkers:
+    def test_without_a_broker_the_server_does_the_work(self) -> None:
+        assert WorkerSettings.read({}) == WorkerSettings(broker_url=None, lease_s=30, ring_again_s=15, schedule_s=5)
+
+    def test_are_read_from_the_environment(self) -> None:
+        environ = {
+            "SLA_LEDGER_BROKER": "rediss://user:secret@redis.example:6380/2",
+            "SLA_LEDGER_LEASE_S": "60",
+            "SLA_LEDGER_RING_AGAIN_S": "5",
+            "SLA_LEDGER_SCHEDULE_S": "1",
+        }
+        assert WorkerSettings.read(environ) == WorkerSettings("rediss://user:secret@redis.example:6380/2", 60, 5, 1)
+
+    @pytest.mark.parametrize("url", ["amqp://user:secret@host", "localhost:6379", "http://user:secret@host"])
+    def test_another_broker_is_refused_and_its_password_not_repeated(self, url: str) -> None:
+        with pytest.raises(SettingInvalid) as refused:
+            WorkerSettings.read({"SLA_LEDGER_BROKER": url})
+        assert refused.value.data["setting"] == "broker"
+        assert "secret" not in refused.value.message
+
+    @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", "99999", "", "２"])
+    def test_a_time_that_cannot_be_used_is_refused(self, text: str) -> None:
+        with pytest.raises(SettingInvalid, match="SLA_LEDGER_LEASE_S"):
+            WorkerSettings.read({"SLA_LEDGER_LEASE_S": text})

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
 from ledger.app.log_keys import LogIdentity
 from ledger.app.outbox import LEASE_NS, MAX_ATTEMPTS, OutboxRunner, Stage
+from ledger.app.ports import Database
 from ledger.app.restore_guard import RestoreGuard
 from ledger.attest.signing import verify
-from ledger.errors import Refused, StageFailed, Unavailable
+from ledger.errors import NotYet, Refused, StageFailed, Unavailable, VersionConflict
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.checkpoint import sign_checkpoint as sign_note
 from ledger.merkle.note import VerifierKey
@@ -20,7 +24,9 @@ from tests.unit.app.conftest import Desk
 
 
 def runner(desk: Desk, work: Callable[[str], None]) -> OutboxRunner:
-    return OutboxRunner(desk.database, {Stage.PROVE: work}, desk.clock)
+    return OutboxRunner(
+        desk.database, {Stage.PROVE: lambda _database, event_id: work(event_id)}, desk.clock, holder="this test"
+    )
 
 
 def sleeper(desk: Desk) -> Callable[[float], None]:
@@ -135,6 +141,132 @@ def test_a_crash_leaves_the_work_to_whoever_comes_after_the_lease(desk: Desk) ->
     desk.clock.now += LEASE_NS
     assert runner(desk, done.append).run_once()
     assert done == [only]
+
+
+def test_what_is_not_possible_yet_waits_as_long_as_it_says_and_as_often_as_it_takes(desk: Desk) -> None:
+    looks: list[int] = []
+
+    def work(event_id: str) -> None:
+        looks.append(desk.clock.now)
+        if len(looks) <= 3 * MAX_ATTEMPTS:
+            raise NotYet("the block is not final", retry_after_s=30)
+
+    queue(desk)
+    runner(desk, work).run_until_idle(sleeper(desk))
+    assert len(looks) == 3 * MAX_ATTEMPTS + 1
+    assert all(later - earlier >= 30 * 10**9 for earlier, later in pairwise(looks))
+    with desk.database.read() as tx:
+        (entry,) = tx.outbox.entries(states=["done"], limit=9)
+    assert entry.attempts == 1
+
+
+def test_what_somebody_else_wrote_first_is_tried_again(desk: Desk) -> None:
+    outages = [VersionConflict("somebody else appended")]
+
+    def work(event_id: str) -> None:
+        if outages:
+            raise outages.pop()
+
+    queue(desk)
+    runner(desk, work).run_until_idle(sleeper(desk))
+    with desk.database.read() as tx:
+        assert (tx.outbox.pending(), tx.outbox.parked()) == (0, [])
+
+
+@pytest.mark.parametrize("ending", [None, Refused("no"), Unavailable("away"), NotYet("wait", retry_after_s=1)])
+def test_who_lost_the_lease_meanwhile_does_not_say_how_it_ended(desk: Desk, ending: Exception | None) -> None:
+    (only,) = queue(desk)
+
+    def work(event_id: str) -> None:
+        # The worker stood still for longer than its lease, and another one has taken over.
+        desk.clock.now += LEASE_NS
+        with desk.database.begin() as tx:
+            lease = tx.outbox.lease(desk.clock.now_ns(), LEASE_NS, holder="another")
+            assert lease is not None
+        if ending is not None:
+            raise ending
+
+    assert runner(desk, work).run_once()
+    with desk.database.read() as tx:
+        (entry,) = tx.outbox.entries(states=["pending", "done", "parked"], limit=9)
+    assert (entry.event_id, entry.state, entry.attempts, entry.holder) == (only, "pending", 2, "another")
+
+
+def test_a_lease_is_renewed_while_the_work_lasts(desk: Desk) -> None:
+    queue(desk)
+    lease_ns = 10**9 // 10
+    run = OutboxRunner(desk.database, {Stage.PROVE: lambda *_: None}, desk.clock, holder="slow", lease_ns=lease_ns)
+
+    def work(_database: Database, event_id: str) -> None:
+        with desk.database.read() as tx:
+            (before,) = tx.outbox.entries(states=["pending"], limit=9)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            with desk.database.read() as tx:
+                (now,) = tx.outbox.entries(states=["pending"], limit=9)
+            if now.due_at_ns > before.due_at_ns:
+                return
+            time.sleep(0.01)
+        pytest.fail("nobody renewed the lease")
+
+    run._work = {Stage.PROVE: work}
+    assert run.run_once()
+    with desk.database.read() as tx:
+        assert tx.outbox.pending() == 0
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lease of")]
+
+
+def test_work_gets_the_database_of_the_events_tenant(desk: Desk) -> None:
+    with desk.database.of_tenant("acme").begin() as tx:
+        (receipt,) = tx.events.append("s", windows(1), expected_version=0)
+        tx.outbox.add(receipt.event_id, Stage.PROVE)
+    seen: list[int] = []
+
+    def work(database: Database, event_id: str) -> None:
+        with database.read() as tx:
+            seen.append(len(list(tx.events.stream("s"))))
+
+    assert OutboxRunner(desk.database, {Stage.PROVE: work}, desk.clock, holder="this test").run_once()
+    assert seen == [1]
+
+
+def test_stages_of_others_are_left_to_them(desk: Desk) -> None:
+    (only,) = queue(desk)
+    with desk.database.begin() as tx:
+        tx.outbox.add(only, Stage.CONFIRM)
+    done: list[str] = []
+    runner(desk, done.append).run_until_idle(sleeper(desk))
+    assert done == [only]
+    with desk.database.read() as tx:
+        assert [entry.stage for entry in tx.outbox.entries(states=["pending"], limit=9)] == ["confirm"]
+
+
+def test_a_message_is_worked_once_however_often_it_comes(desk: Desk) -> None:
+    (only,) = queue(desk)
+    done: list[str] = []
+    run = runner(desk, done.append)
+    with desk.database.begin() as tx:
+        (rung,) = tx.outbox.ring(desk.clock.now_ns(), LEASE_NS)
+    # The dispatcher leaves to the worker what that was told of.
+    assert not run.run_once()
+    assert [run.run_claimed(only, "prove", rung.token) for _ in range(3)] == [True, False, False]
+    assert not run.run_claimed(only, "prove", rung.token + 1)
+    assert done == [only]
+
+
+def test_a_message_comes_again_while_the_first_one_is_being_worked(desk: Desk) -> None:
+    (only,) = queue(desk)
+    with desk.database.begin() as tx:
+        (rung,) = tx.outbox.ring(desk.clock.now_ns(), LEASE_NS)
+    done: list[str] = []
+    nested: list[bool] = []
+
+    def work(event_id: str) -> None:
+        nested.append(runner(desk, done.append).run_claimed(event_id, "prove", rung.token))
+        done.append(event_id)
+
+    assert runner(desk, work).run_claimed(only, "prove", rung.token)
+    assert (nested, done) == ([False], [only])
 
 
 class NoteSigner:

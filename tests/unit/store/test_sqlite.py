@@ -196,7 +196,7 @@ def test_no_question_about_the_log_reads_a_whole_table(filled: SqliteDatabase) -
         tx.events.since(250)
         tx.events.by_id(receipt.event_id)
         tx.outbox.add(receipt.event_id, "attest")
-        tx.outbox.lease(1, 1)
+        tx.outbox.lease(1, 1, holder="worker")
     plans = set()
     with filled._write() as connection:
         for statement, values in [each for each in asked if each[0].startswith(("SELECT", "UPDATE"))]:

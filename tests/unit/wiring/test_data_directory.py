@@ -130,12 +130,17 @@ class TestSharing:
     def test_what_a_killed_worker_had_leased_is_due_at_the_next_start(self, made: Path) -> None:
         first = open_data(made)
         with first.database.begin() as tx:
-            (receipt,) = tx.events.append("s", windows(1), expected_version=0)
-            tx.outbox.add(receipt.event_id, "prove")
-            assert tx.outbox.lease(first.clock.now_ns(), 10**15) is not None
+            mine, theirs = tx.events.append("s", windows(2), expected_version=0)
+            for receipt in (mine, theirs):
+                tx.outbox.add(receipt.event_id, "prove")
+            for holder in (first.holder, "another directory over the same database"):
+                assert tx.outbox.lease(first.clock.now_ns(), 10**15, holder=holder) is not None
         first.close()
         second = open_data(made)
-        _ = second.chain
+        _ = second.runner
         with second.database.begin() as tx:
-            assert tx.outbox.lease(second.clock.now_ns(), 1) == (receipt.event_id, "prove", 2)
+            again = tx.outbox.lease(second.clock.now_ns(), 10**15, holder=second.holder)
+            assert again is not None
+            assert again[:4] == (mine.event_id, "default", "prove", 2)
+            assert tx.outbox.lease(second.clock.now_ns(), 1, holder=second.holder) is None
         second.close()

@@ -1,0 +1,52 @@
+"""Where handlers turn to: everything that answers or changes, as one tenant has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from litestar.di import NamedDependency, Provide
+
+from ledger.app.access import Principal
+from ledger.app.commands import Commands
+from ledger.app.credit_changes import CreditDesk
+from ledger.app.lists import Lists
+from ledger.app.queries import Queries
+from ledger.app.tlog import PublicLog
+from ledger.app.visible import VisibleQueries
+
+
+@dataclass(frozen=True, slots=True)
+class Desks:
+    """Those of the tenant ``default``; without ``commands`` no agreement is registered and no period closed."""
+
+    queries: Queries
+    public_log: PublicLog
+    credit_desk: CreditDesk
+    commands: Commands | None = None
+
+    def dependencies(self) -> dict[str, Provide]:
+        """Litestar's dependencies: each desk under its name, as the tenant of the principal has it; ``seen`` is what
+        the principal may see of ``queries``."""
+        of_tenants = ("queries", "public_log", "credit_desk", "commands")
+        return {name: _of_tenant(getattr(self, name)) for name in of_tenants if getattr(self, name) is not None} | {
+            "seen": Provide(_seen_by, sync_to_thread=False),
+            "lists": Provide(_lists, sync_to_thread=False),
+        }
+
+
+def _of_tenant(desk: Any) -> Provide:
+    def provide(principal: NamedDependency[Principal]) -> Any:
+        return desk.of_tenant(principal.tenant)
+
+    made: Callable[..., Any] = provide
+    return Provide(made, sync_to_thread=False)
+
+
+def _seen_by(principal: NamedDependency[Principal], queries: NamedDependency[Queries]) -> VisibleQueries:
+    return VisibleQueries(queries, principal)
+
+
+def _lists(queries: NamedDependency[Queries]) -> Lists:
+    return Lists(queries.database)

@@ -1,0 +1,194 @@
+"""Writes: agreements are registered and periods closed. What follows is work of the outbox, so the answer is 202.
+
+Every write may be repeated: its idempotency key follows from what is asked (agreement, period), and the first receipt
+comes again. A client need not send one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from litestar import MediaType, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import JSONBody, PathParameter
+
+from api.parameters import SlaId
+from api.problems import PROBLEM_MEDIA_TYPE, Problem
+from api.rest.values import Digest, Word
+from ledger.app.access import Scope
+from ledger.app.commands import Commands
+from ledger.app.ports import Receipt
+from ledger.domain.calendar import parse_date
+from ledger.errors import BadInput
+
+MAX_BODY_BYTES = 256 * 1024
+
+Told: TypeAlias = NamedDependency[Commands]
+"""The type of a handler's ``commands`` argument."""
+
+FirstDate: TypeAlias = Annotated[str, PathParameter(description="First local date of the period, such as 2023-12-19")]
+
+_MEANINGS = {
+    400: "The body or a parameter cannot be used; `data` names the field",
+    404: "There is no such agreement",
+    409: "The present state refuses it: other terms, an unknown collector, a period that is not over",
+    413: "The body is too large",
+    503: "The database cannot be written now; ask again",
+}
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the event stands. ``seq`` is its place in the log, null until the sequencer has given it one."""
+
+    event_id: str
+    version: Annotated[int, msgspec.Meta(description="Version in its stream, counted from 0")]
+    seq: int | None
+
+
+class AgreementRegistered(msgspec.Struct, frozen=True, kw_only=True):
+    """The agreement is in the ledger."""
+
+    sla_id: Word
+    doc_sha256: Digest
+    on_chain: Annotated[bool, msgspec.Meta(description="Whether its registration on chain follows")]
+    receipt: Written
+
+
+class RegistrationDigest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the customer's EVM key signs, so that statements can be recorded on chain (EIP-712)."""
+
+    sla_id: Word
+    first_period: Annotated[str, msgspec.Meta(description="First period that will be recorded on chain")]
+    digest: Word
+
+
+class PeriodClosed(msgspec.Struct, frozen=True, kw_only=True):
+    """The period is closed; its settlement follows."""
+
+    sla_id: Word
+    period: str
+    receipt: Written
+
+
+_Document: TypeAlias = Annotated[
+    dict[str, Any], msgspec.Meta(description="The document that the parties sign (docs/agreement.schema.json)")
+]
+_FirstPeriod: TypeAlias = Annotated[
+    str | None,
+    msgspec.Meta(description="First period to be recorded on chain, such as 2023-12-19/P1D; null: the first there is"),
+]
+
+
+class AgreementWrite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A signed agreement. Without ``registration_signature`` its statements are not recorded on chain."""
+
+    document: _Document
+    first_period: _FirstPeriod = None
+    registration_signature: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern="^0x[0-9a-f]{130}$",
+                description="The customer's signature over the registration digest: r, s and v",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class DigestAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An agreement, signed or not, whose registration is to be signed."""
+
+    document: _Document
+    first_period: _FirstPeriod = None
+
+
+def writes(
+    path: str,
+    *,
+    summary: str,
+    tag: str,
+    scopes: Sequence[Scope],
+    status: int = 202,
+    problems: Sequence[int] = (400, 404, 409, 413, 503),
+) -> HTTPRouteHandler:
+    """Decorator of a write in the thread pool that needs all of ``scopes``."""
+    responses = {
+        code: ResponseSpec(Problem, generate_examples=False, description=_MEANINGS[code], media_type=PROBLEM_MEDIA_TYPE)
+        for code in problems
+    }
+    return post(
+        path,
+        status_code=status,
+        sync_to_thread=True,
+        media_type=MediaType.JSON,
+        summary=summary,
+        tags=[tag],
+        responses=responses,
+        request_max_body_size=MAX_BODY_BYTES,
+        opt={"scopes": tuple(scopes)},
+    )
+
+
+@writes(
+    "/v1/agreements",
+    summary="Register an agreement",
+    tag="agreements",
+    scopes=(Scope.WRITE_AGREEMENTS,),
+)
+def register_agreement(commands: Told, data: JSONBody[AgreementWrite]) -> AgreementRegistered:
+    """Register a document that both parties signed. The same one again gives the first receipt."""
+    signature = data.registration_signature
+    registered = commands.register(
+        data.document,
+        first_period=data.first_period,
+        customer_signature=None if signature is None else bytes.fromhex(signature[2:]),
+    )
+    return AgreementRegistered(
+        sla_id=registered.sla_id,
+        doc_sha256=registered.doc_sha256,
+        on_chain=registered.on_chain,
+        receipt=_written(registered.receipt),
+    )
+
+
+@writes(
+    "/v1/agreements/registration-digest",
+    summary="What the customer signs for the chain",
+    tag="agreements",
+    scopes=(Scope.WRITE_AGREEMENTS,),
+    status=200,
+    problems=(400, 413, 503),
+)
+def registration_digest(commands: Told, data: JSONBody[DigestAsked]) -> RegistrationDigest:
+    """Work out the EIP-712 digest of an agreement's registration. Nothing is written."""
+    request = commands.registration_request(data.document, first_period=data.first_period)
+    if request is None:
+        raise BadInput("no circuit attests statements of this agreement, so there is nothing to register on chain")
+    return RegistrationDigest(
+        sla_id=request.sla_id, first_period=request.first_period, digest="0x" + request.digest.hex()
+    )
+
+
+@writes(
+    "/v1/agreements/{sla_id:str}/periods/{first:str}/close",
+    summary="Close a period",
+    tag="agreements",
+    scopes=(Scope.WRITE_PERIODS,),
+    problems=(400, 404, 409, 503),
+)
+def close_period(commands: Told, sla_id: SlaId, first: FirstDate) -> PeriodClosed:
+    """Close a period that is over, which settles it. Again gives the first receipt."""
+    closed = commands.close(sla_id, parse_date(first))
+    return PeriodClosed(sla_id=closed.sla_id, period=closed.period, receipt=_written(closed.receipt))
+
+
+HANDLERS = (register_agreement, registration_digest, close_period)
+
+
+def _written(receipt: Receipt) -> Written:
+    return Written(event_id=receipt.event_id, version=receipt.version, seq=receipt.seq)

@@ -1,0 +1,158 @@
+"""Closing a period: the one event that everything which settles it follows from, and when it comes by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ledger.app.agreements import RegisteredAgreement, registered_agreement
+from ledger.app.evidence import Attestor
+from ledger.app.outbox import Stage
+from ledger.app.ports import Database, Receipt, Transaction
+from ledger.domain.calendar import Period
+from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain.instant import SECOND_NS, Clock, format_instant_ns
+from ledger.domain.naming import agreement_stream, closing_stream
+from ledger.domain.window import period_at, period_named
+from ledger.errors import NotFound, PeriodNotOver, VersionConflict
+
+
+class Cause(StrEnum):
+    """Why a period is closed. Somebody who asks knows that the facts are in; the schedule waits for the grace."""
+
+    SCHEDULE = "schedule"
+    REQUEST = "request"
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A closed period and the terms that were in force when it was closed."""
+
+    registered: RegisteredAgreement
+    period: Period
+
+
+def close_period(
+    tx: Transaction, registered: RegisteredAgreement, period: Period, *, cause: Cause, now_ns: int
+) -> Receipt:
+    """Append ``period_closed`` and queue the judging of its windows.
+
+    A period is closed once: closing it again, whatever the cause, gives the first receipt. Raises ``PeriodNotOver``
+    before its end, and for the schedule before the end of the grace that the terms give to late facts.
+    """
+    closed = closing_of(tx, registered.sla_id, period)
+    if closed is not None:
+        return _receipt(closed)
+    agreement = registered.agreement
+    from_ns = period.interval.end_ns
+    if cause is Cause.SCHEDULE:
+        from_ns += agreement.grace_seconds * SECOND_NS
+    if now_ns < from_ns:
+        raise PeriodNotOver(
+            f"the period {period} cannot be closed before {format_instant_ns(from_ns)}; ask again after that",
+            period=str(period),
+            from_ns=from_ns,
+        )
+    payload = {
+        "sla_id": registered.sla_id,
+        "period": str(period),
+        "start_ns": str(period.interval.start_ns),
+        "end_ns": str(period.interval.end_ns),
+        "doc_sha256": agreement.doc_sha256.hex(),
+        "cause": str(cause),
+    }
+    stream = closing_stream(registered.sla_id, period.first)
+    try:
+        (receipt,) = tx.events.append(
+            stream, [NewEvent("period_closed", payload, occurred_at_ns=now_ns)], expected_version=0
+        )
+    except VersionConflict:
+        # Somebody else closed it since the look at the top.
+        closed = closing_of(tx, registered.sla_id, period)
+        if closed is None:
+            raise
+        return _receipt(closed)
+    tx.outbox.add(receipt.event_id, Stage.EVALUATE)
+    return receipt
+
+
+def closing_of(tx: Transaction, sla_id: str, period: Period) -> StoredEvent | None:
+    """The event that closed a period, if it is closed."""
+    return next(iter(tx.events.stream(closing_stream(sla_id, period.first))), None)
+
+
+def load_closing(tx: Transaction, event_id: str, attestor: Attestor) -> Closing:
+    """The period that a ``period_closed`` event closed, under the terms it names. Raises ``NotFound``."""
+    payload = tx.events.by_id(event_id).payload
+    for event in tx.events.stream(agreement_stream(payload["sla_id"])):
+        if event.payload["doc_sha256"] == payload["doc_sha256"]:
+            registered = registered_agreement(event.payload, attestor)
+            return Closing(registered, period_named(registered.agreement, payload["period"]))
+    raise NotFound(
+        f"no agreement {payload['sla_id']} with the document {payload['doc_sha256']} is registered here",
+        sla_id=payload["sla_id"],
+    )
+
+
+class Schedule:
+    """Closes periods of all tenants whose grace has passed.
+
+    A period that ended before its agreement was registered is closed by request alone: its facts are still to be
+    handed in, and nobody can say when they are complete. Two schedules at a time do no harm, since a period is
+    closed once. Each remembers which period of an agreement comes next, so that a look costs little.
+    """
+
+    def __init__(self, database: Database, attestor: Attestor, clock: Clock) -> None:
+        self._database = database
+        self._attestor = attestor
+        self._clock = clock
+        self._next: dict[tuple[str, str], _Next] = {}
+
+    def close_due(self) -> int:
+        """Close what is due now; how many periods are closed that were not known to be."""
+        with self._database.read() as tx:
+            tenants = tx.views.tenants()
+        return sum(self._close_of(tenant) for tenant in tenants)
+
+    def _close_of(self, tenant: str) -> int:
+        database, count = self._database.of_tenant(tenant), 0
+        with database.read() as tx:
+            known = {str(row["sla_id"]): int(row["seq"]) for row in tx.views.agreements()}
+        for sla_id, seq in known.items():
+            coming = self._next.get((tenant, sla_id))
+            if coming is None or coming.seq != seq:
+                coming = self._look(database, sla_id, seq)
+            while coming.period is not None and self._is_due(coming.registered, coming.period):
+                with database.begin() as tx:
+                    now_ns = self._clock.now_ns()
+                    close_period(tx, coming.registered, coming.period, cause=Cause.SCHEDULE, now_ns=now_ns)
+                count += 1
+                following = period_at(coming.registered.agreement, coming.period.interval.end_ns)
+                coming = replace(coming, period=following)
+            self._next[tenant, sla_id] = coming
+        return count
+
+    def _look(self, database: Database, sla_id: str, seq: int) -> _Next:
+        """The period in which an agreement was registered, or its first one where that is later."""
+        with database.read() as tx:
+            events = list(tx.events.stream(agreement_stream(sla_id)))
+        registered = registered_agreement(events[-1].payload, self._attestor)
+        agreement = registered.agreement
+        first = agreement.period_starting(agreement.effective_from)
+        return _Next(seq, registered, period_at(agreement, max(events[0].occurred_at_ns, first.interval.start_ns)))
+
+    def _is_due(self, registered: RegisteredAgreement, period: Period) -> bool:
+        return period.interval.end_ns + registered.agreement.grace_seconds * SECOND_NS <= self._clock.now_ns()
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """The next period to close of the terms that stand at ``seq``; None where all are over or closed."""
+
+    seq: int
+    registered: RegisteredAgreement
+    period: Period | None
+
+
+def _receipt(event: StoredEvent) -> Receipt:
+    return Receipt(event.id, event.stream, event.version, event.seq)

@@ -1,0 +1,134 @@
+"""What follows a closed period: judge its windows, then issue its statement. Proof and anchor follow that.
+
+Each stage is one transaction and may run twice: what it appends is bound to its place, so that the second time
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ledger.app.closing import load_closing
+from ledger.app.evidence import Attestor, Collector, TelemetrySignature
+from ledger.app.observations import ReadRows
+from ledger.app.outbox import Stage
+from ledger.app.ports import Database, Randomness, Transaction
+from ledger.app.statements import issue_statement, issued_event
+from ledger.app.telemetry import FindEvidence
+from ledger.app.violations import record_violations
+from ledger.app.windows import evaluate_windows, load_windows
+from ledger.domain.agreement import Agreement
+from ledger.domain.instant import Clock
+from ledger.domain.naming import agreement_stream, statement_id
+from ledger.domain.settlement import SettlementState, attestability
+from ledger.domain.window import period_at, period_named
+from ledger.errors import NotFound, NotYet
+
+TURN_RETRY_S = 2.0
+
+
+class Collectors(Protocol):
+    """The keys that seal what was reported."""
+
+    def of(self, agreement: Agreement) -> Collector:
+        """The holder of the key that the agreement names; raises ``CollectorUnknown``."""
+        ...
+
+
+def evaluate_period(
+    database: Database,
+    event_id: str,
+    *,
+    attestor: Attestor,
+    read_rows: ReadRows,
+    find_evidence: FindEvidence,
+    clock: Clock,
+) -> None:
+    """Judge the windows of the period that an event closed, record its violations, and queue its settlement."""
+    with database.begin() as tx:
+        closing = load_closing(tx, event_id, attestor)
+        registered, period = closing.registered, closing.period
+        judged = evaluate_windows(tx, registered, period, read_rows=read_rows)
+        record_violations(tx, registered, period, judged, find_evidence=find_evidence, now_ns=clock.now_ns())
+        tx.outbox.add(event_id, Stage.COMPENSATE)
+
+
+def compensate_period(
+    database: Database,
+    event_id: str,
+    *,
+    attestor: Attestor,
+    collectors: Collectors,
+    randomness: Randomness,
+    clock: Clock,
+) -> None:
+    """Issue the statement of the period that an event closed, from its judged windows.
+
+    Raises ``CollectorUnknown`` where it must be sealed and the collector's key is not held here.
+    """
+    with database.begin() as tx:
+        closing = load_closing(tx, event_id, attestor)
+        registered, period = closing.registered, closing.period
+        # Nobody judges between the look at the windows and the statement.
+        tx.identities.reserve(registered.sla_id, registered.agreement.source)
+        judged = load_windows(tx, registered, period)
+        issue_statement(
+            tx,
+            registered,
+            period,
+            judged,
+            attestor=attestor,
+            collector=_Named(collectors, registered.agreement),
+            randomness=randomness,
+            now_ns=clock.now_ns(),
+        )
+
+
+def wait_for_turn(database: Database, event_id: str) -> None:
+    """Raises ``NotYet`` where the period before that of an ``attestation_recorded`` event is to be recorded first.
+
+    The registry takes the periods of an agreement one after the other. One that will never be recorded there (it was
+    withheld) is not waited for: the registry says then what it misses.
+    """
+    with database.read() as tx:
+        name = tx.events.by_id(event_id).payload["statement_id"]
+        statement = issued_event(tx, name).payload
+        row = tx.views.agreement(statement["sla_id"])
+        agreement = Agreement.from_document(row["document"])
+        period = period_named(agreement, statement["period"])
+        first_start_ns = _first_start_ns(tx, statement["sla_id"])
+        if first_start_ns is None or period.interval.start_ns <= first_start_ns or attestability(agreement):
+            return
+        before = period_at(agreement, period.interval.start_ns - 1)
+        if before is None:
+            return
+        try:
+            earlier = tx.views.statement(statement_id(statement["sla_id"], before.first, 1))
+        except NotFound:
+            earlier = None
+    if earlier is None or (earlier["state"] == SettlementState.SETTLED and earlier["anchor"] is None):
+        raise NotYet(
+            f"the period {before} of this agreement is recorded before {period}; it is not on chain yet",
+            period=str(period),
+            waits_for=str(before),
+            retry_after_s=TURN_RETRY_S,
+        )
+
+
+class _Named:
+    """The collector of an agreement, looked for when there is something to sign."""
+
+    def __init__(self, collectors: Collectors, agreement: Agreement) -> None:
+        self._collectors = collectors
+        self._agreement = agreement
+
+    def sign(self, telemetry_root: int) -> TelemetrySignature:
+        return self._collectors.of(self._agreement).sign(telemetry_root)
+
+
+def _first_start_ns(tx: Transaction, sla_id: str) -> int | None:
+    """Where the agreement's recorded periods begin; None where it is not registered on chain."""
+    newest = None
+    for event in tx.events.stream(agreement_stream(sla_id)):
+        newest = event.payload["registration"]
+    return None if newest is None else int(newest["first_start_ns"])

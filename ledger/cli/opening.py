@@ -1,0 +1,79 @@
+"""Opening a data directory for a command that writes to it or works it: options that such commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ledger.app.ports import Receipt
+from ledger.cli.output import note
+from ledger.errors import BadInput, DataDirectoryInvalid, NotSequencedYet
+from ledger.settings import WorkerSettings
+from ledger.wiring.services import Services, create_data, default_key_cache, open_data
+
+DATA = click.option(
+    "--data",
+    "data_dir",
+    required=True,
+    envvar="SLA_LEDGER_DATA",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Data directory of the ledger.  [env: SLA_LEDGER_DATA]",
+)
+DATABASE = click.option(
+    "--database",
+    "database_url",
+    envvar="DATABASE_URL",
+    metavar="URL",
+    help="PostgreSQL (postgresql://...) that holds the log instead of a file in DIR.  [env: DATABASE_URL]",
+)
+TENANT = click.option("--tenant", default="default", show_default=True, help="Whose data this is about.")
+SLA_ID = click.option("--sla-id", metavar="ID", help="The agreement. Default: the only one there is.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+
+
+@contextmanager
+def opened(data_dir: Path, database_url: str | None, *, create: bool = False) -> Iterator[Services]:
+    """The services of a data directory, which others may work meanwhile; with ``create`` it is made where it is not
+    there."""
+    workers = WorkerSettings.read(os.environ)
+    if create:
+        services = create_data(
+            data_dir, key_cache=default_key_cache(), notify=note, database_url=database_url, workers=workers
+        )
+    elif not data_dir.is_dir():
+        raise DataDirectoryInvalid(
+            f"{data_dir} is not a directory; make one with: sla-ledger init --data {data_dir}", path=str(data_dir)
+        )
+    else:
+        services = open_data(data_dir, notify=note, database_url=database_url, workers=workers)
+    try:
+        yield services
+    finally:
+        services.close()
+
+
+def chosen_sla(agreements: Sequence[Mapping[str, Any]], sla_id: str | None) -> str:
+    """The agreement that is named, or the only one. Raises ``BadInput``."""
+    if sla_id is not None:
+        return sla_id
+    if len(agreements) != 1:
+        known = ", ".join(f"{row['sla_id']} ({row['service']})" for row in agreements[:5]) or "none"
+        raise BadInput(f"{len(agreements)} agreements are registered, so name one with --sla-id: {known}")
+    return str(agreements[0]["sla_id"])
+
+
+def receipt_document(services: Services, receipt: Receipt) -> dict[str, Any]:
+    """A receipt as JSON shows it. ``seq`` is null where no sequencer has given the event its place in time."""
+    seq = receipt.seq
+    if seq is None:
+        try:
+            (seq,) = services.database.wait_sequenced([receipt.event_id])
+        except NotSequencedYet as error:
+            note(error.message)
+    return {"event_id": receipt.event_id, "stream": receipt.stream, "version": receipt.version, "seq": seq}

@@ -1,0 +1,126 @@
+"""``sla-ledger init``, ``observe`` and ``close``: what a ledger is told. Its server or its workers do what follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ledger.app.observations import RecordedBatch
+from ledger.cli.log_reading import parse_span, read_whole_log
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
+from ledger.cli.output import note, print_json
+from ledger.domain.agreement import Agreement
+from ledger.domain.interval import Interval
+from ledger.domain.window import period_named
+from ledger.errors import BadInput
+from ledger.wiring.services import Services
+from ledger.wiring.stages import read_request_log
+
+WORKED_BY = "`sla-ledger up` on this directory settles it, or the workers where there is a broker"
+
+
+@click.command()
+@DATA
+@DATABASE
+@AS_JSON
+def init(data_dir: Path, database_url: str | None, as_json: bool) -> None:
+    """Make a data directory: its keys, its database and the log's first key. One that is there stays as it is."""
+    with opened(data_dir, database_url, create=True) as services:
+        origin, vkey = services.log_signer.origin, services.log_signer.identity.first_key.vkey()
+    if as_json:
+        print_json({"data": str(data_dir), "origin": origin, "log_vkey": vkey})
+        return
+    click.echo(f"{data_dir} holds the ledger {origin}")
+    click.echo(f"log key  {vkey}")
+
+
+@click.command()
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@DATA
+@SLA_ID
+@click.option("--period", metavar="PERIOD", help="The log is complete in this period, such as 2023-12-19/P1D.")
+@click.option("--span", metavar="FROM/TO", help="The log is complete between these instants.")
+@TENANT
+@DATABASE
+@AS_JSON
+def observe(
+    path: Path,
+    data_dir: Path,
+    sla_id: str | None,
+    period: str | None,
+    span: str | None,
+    tenant: str,
+    database_url: str | None,
+    as_json: bool,
+) -> None:
+    """Record a request log (NDJSON) as facts of an agreement. The same log again changes nothing.
+
+    Where nobody says that the log is complete, windows without requests count as missing data, not as idle.
+    """
+    if period is not None and span is not None:
+        raise BadInput("--period and --span both say where the log is complete; give one")
+    data = read_whole_log(path)
+    with opened(data_dir, database_url) as services:
+        database = services.database.of_tenant(tenant)
+        with database.read() as tx:
+            sla_id = chosen_sla(tx.views.agreements(), sla_id)
+            document = tx.views.agreement(sla_id)["document"]
+        complete = parse_span(span) if span is not None else None
+        if period is not None:
+            complete = period_named(Agreement.from_document(document), period).interval
+        batch = services.commands.of_tenant(tenant).observe(
+            sla_id, data, read_rows=read_request_log, declared_complete=complete
+        )
+        _print_batch(services, batch, complete, as_json=as_json)
+
+
+@click.command(epilog="Exit codes: 0 closed, now or before; 1 not over yet; 2 no such agreement or period.")
+@DATA
+@SLA_ID
+@click.option("--period", required=True, metavar="PERIOD", help="Such as 2023-12-19/P1D.")
+@TENANT
+@DATABASE
+@AS_JSON
+def close(
+    data_dir: Path, sla_id: str | None, period: str, tenant: str, database_url: str | None, as_json: bool
+) -> None:
+    """Close a period that is over: its windows are judged and its statement is issued, proved and recorded on chain.
+
+    A period is closed once; again gives the first receipt. It also closes by itself when its grace is over.
+    """
+    with opened(data_dir, database_url) as services:
+        with services.database.of_tenant(tenant).read() as tx:
+            sla_id = chosen_sla(tx.views.agreements(), sla_id)
+        closed = services.commands.of_tenant(tenant).close(sla_id, period)
+        receipt = receipt_document(services, closed.receipt)
+    if as_json:
+        print_json({"sla_id": closed.sla_id, "period": closed.period, **receipt})
+        return
+    click.echo(f"closed {closed.period} of {closed.sla_id}: event {receipt['event_id']} at seq {receipt['seq']}")
+    note(WORKED_BY)
+
+
+def _print_batch(services: Services, batch: RecordedBatch, complete: Interval | None, *, as_json: bool) -> None:
+    counts = batch.counts
+    rows = {
+        "accepted": counts.accepted,
+        "duplicate": counts.duplicates,
+        "conflict": counts.conflicts,
+        "rejected": counts.rejected_total,
+    }
+    document: dict[str, Any] = {
+        "digest": batch.digest,
+        "rows": rows,
+        "rejected_reasons": {str(reason): count for reason, count in sorted(counts.rejected.items())},
+        **receipt_document(services, batch.receipt),
+    }
+    if as_json:
+        print_json(document)
+        return
+    click.echo(", ".join(f"{count} {verdict}" for verdict, count in rows.items()) + f"; batch {batch.digest}")
+    for reason, count in document["rejected_reasons"].items():
+        click.echo(f"  rejected: {reason}: {count}")
+    if complete is None:
+        note("nobody says where this log is complete (--period, --span): windows without requests are missing data")

@@ -1,0 +1,130 @@
+"""``sla-ledger agreements add``, ``digest`` and ``keys``: registering agreements with a ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ledger.app.commands import Commands
+from ledger.cli.agreement_reading import read_agreement
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, opened, receipt_document
+from ledger.cli.output import note, print_json
+from ledger.errors import BadInput
+from ledger.wiring.parties import DemoParties
+from ledger.wiring.services import Services
+
+EVM_SIGNATURE_BYTES = 65
+
+
+@click.command(
+    epilog="Exit codes: 0 registered, now or before; 1 refused (signatures, collector, other terms); 2 not valid."
+)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@DATA
+@click.option(
+    "--first-period",
+    metavar="PERIOD",
+    help="First period to be recorded on chain, and so every one after it. Default: the first of the terms.",
+)
+@click.option(
+    "--registration-signature",
+    metavar="HEX",
+    help="The customer's signature, r, s and v, over what `agreements digest` prints. Without it statements are "
+    "issued and proved, but the registry will not take them.",
+)
+@click.option(
+    "--own-keys",
+    is_flag=True,
+    help="Put this directory's keys in place of the parties' and sign for all of them: to try things out.",
+)
+@TENANT
+@DATABASE
+@AS_JSON
+def add(
+    path: Path,
+    data_dir: Path,
+    first_period: str | None,
+    registration_signature: str | None,
+    own_keys: bool,
+    tenant: str,
+    database_url: str | None,
+    as_json: bool,
+) -> None:
+    """Register a signed agreement. The same document again gives the first receipt."""
+    document = dict(read_agreement(path).document)
+    if own_keys and registration_signature is not None:
+        raise BadInput("--own-keys signs by itself; leave --registration-signature out")
+    with opened(data_dir, database_url) as services:
+        commands = services.commands.of_tenant(tenant)
+        signature = None if registration_signature is None else _signature(registration_signature)
+        if own_keys:
+            document, signature = _with_own_keys(services, commands, document, first_period)
+        registered = commands.register(document, first_period=first_period, customer_signature=signature)
+        receipt = receipt_document(services, registered.receipt)
+    shown = {"sla_id": registered.sla_id, "doc_sha256": registered.doc_sha256, "on_chain": registered.on_chain}
+    if as_json:
+        print_json({**shown, **receipt})
+        return
+    click.echo(f"registered {registered.sla_id}: event {receipt['event_id']} at seq {receipt['seq']}")
+    if not registered.on_chain:
+        note("not registered on chain: the customer did not sign that, or no circuit attests the statements")
+
+
+@click.command()
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@DATA
+@click.option("--first-period", metavar="PERIOD", help="As of `agreements add`.")
+@DATABASE
+@AS_JSON
+def digest(path: Path, data_dir: Path, first_period: str | None, database_url: str | None, as_json: bool) -> None:
+    """Print what the customer signs with the EVM key, so that statements can be recorded on chain (EIP-712)."""
+    document = read_agreement(path).document
+    with opened(data_dir, database_url) as services:
+        request = services.commands.registration_request(document, first_period=first_period)
+    if request is None:
+        raise BadInput(f"{path}: no circuit attests statements of this agreement, so there is nothing to register")
+    if as_json:
+        print_json(
+            {"sla_id": request.sla_id, "first_period": request.first_period, "digest": "0x" + request.digest.hex()}
+        )
+        return
+    click.echo(f"0x{request.digest.hex()}")
+
+
+@click.command()
+@DATA
+@DATABASE
+@AS_JSON
+def keys(data_dir: Path, database_url: str | None, as_json: bool) -> None:
+    """Show the collector's keys that this ledger seals with: an agreement must name one of them to be attested."""
+    with opened(data_dir, database_url) as services:
+        found = services.collectors.public_keys()
+    shown = {name: {"x": str(x), "y": str(y)} for name, (x, y) in found.items()}
+    if as_json:
+        print_json({"collectors": shown})
+        return
+    for name, key in shown.items():
+        click.echo(f'{name}\n  x: "{key["x"]}"\n  y: "{key["y"]}"')
+
+
+def _signature(text: str) -> bytes:
+    digits = text.removeprefix("0x")
+    try:
+        signature = bytes.fromhex(digits)
+    except ValueError:
+        signature = b""
+    if len(signature) != EVM_SIGNATURE_BYTES:
+        raise BadInput("--registration-signature is not 65 bytes in hex: r, s and v, as wallets print them")
+    return signature
+
+
+def _with_own_keys(
+    services: Services, commands: Commands, document: dict[str, Any], first_period: str | None
+) -> tuple[dict[str, Any], bytes | None]:
+    parties = DemoParties(services.keyring)
+    nonce = "0x" + services.randomness.bytes(32).hex()
+    signed = parties.signed({**parties.with_keys(document), "nonce": nonce})
+    request = commands.registration_request(signed, first_period=first_period)
+    return signed, None if request is None else parties.sign_registration(request.digest)

@@ -1,0 +1,66 @@
+"""``sla-ledger worker``: the processes that work the outbox where a broker is set. Without one the server does it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ledger.app.outbox import Stage
+from ledger.cli.opening import DATA, DATABASE
+from ledger.cli.output import note
+from ledger.settings import WorkerSettings
+
+WORKERS = "ledger.workers.run"
+"""Found by its name, as subcommands are: command line and workers are strangers to each other."""
+
+STAGES = tuple(str(stage) for stage in Stage)
+ALL_BUT_PROVE = tuple(stage for stage in STAGES if stage != Stage.PROVE)
+
+
+@click.group(epilog="The broker is SLA_LEDGER_BROKER=redis://HOST:PORT/NUMBER, for these processes and for `up`.")
+def worker() -> None:
+    """Work a ledger in processes of their own: workers, the relay that tells them, the beat that knows the time."""
+
+
+@worker.command()
+@click.argument("stages", nargs=-1, type=click.Choice(STAGES))
+@DATA
+@DATABASE
+@click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Work at a time.")
+def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, processes: int) -> None:
+    """Work STAGES; without any, all but `prove`, which takes a processor for seconds and wants workers of its own."""
+    settings, open_services = _opener(data_dir, database_url)
+    importlib.import_module(WORKERS).run_worker(
+        settings, open_services, stages=stages or ALL_BUT_PROVE, processes=processes
+    )
+
+
+@worker.command()
+@DATA
+@DATABASE
+def relay(data_dir: Path, database_url: str | None) -> None:
+    """Tell the workers of the work that is due, again and again until it is taken. One is enough; more do no harm."""
+    settings, open_services = _opener(data_dir, database_url)
+    importlib.import_module(WORKERS).run_relay(settings, open_services, notify=note)
+
+
+@worker.command()
+@DATA
+@DATABASE
+def beat(data_dir: Path, database_url: str | None) -> None:
+    """Close periods when their grace is over, and sign the log. One is enough; more do no harm."""
+    settings, open_services = _opener(data_dir, database_url)
+    importlib.import_module(WORKERS).run_beat(settings, open_services, notify=note)
+
+
+def _opener(data_dir: Path, database_url: str | None) -> tuple[WorkerSettings, Callable[[], Any]]:
+    from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
+
+    settings = WorkerSettings.read(os.environ)
+    return settings, partial(open_data, data_dir, notify=note, database_url=database_url, workers=settings)

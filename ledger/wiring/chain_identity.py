@@ -1,0 +1,53 @@
+"""Which chain and registry a data directory's proofs are made for, known without working the chain."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from eth_account import Account
+
+from ledger.anchor.chain import registry_address
+from ledger.anchor.embedded import EmbeddedChain
+from ledger.anchor.registration import registration_digest
+from ledger.app.evidence import Registration
+from ledger.app.ports import Database
+from ledger.app.queries import ChainStatus
+from ledger.wiring.chain import SHOWN_TRANSACTIONS, ChainAccounts, shown_transaction
+
+
+class ChainIdentity(NamedTuple):
+    """``registry`` is where the deployer's first transaction puts it, whether or not it was sent yet."""
+
+    chain_id: int
+    registry: str
+
+    def digest(self, registration: Registration) -> bytes:
+        """``ledger.app.commands.RegistrationSigning``."""
+        return registration_digest(registration, self.chain_id, self.registry)
+
+    def signer(self, digest: bytes, signature: bytes) -> str | None:
+        try:
+            return str(Account._recover_hash(digest, signature=signature))
+        except Exception:  # what a malformed signature raises depends on where it is malformed
+            return None
+
+
+def embedded_identity(accounts: ChainAccounts, genesis_timestamp_s: int) -> ChainIdentity:
+    """The embedded chain's; it follows from genesis and deployer alone."""
+    chain = EmbeddedChain(accounts.genesis(genesis_timestamp_s))
+    return ChainIdentity(chain.chain_id, registry_address(accounts.deployer.address))
+
+
+def stored_status(database: Database, identity: ChainIdentity) -> ChainStatus:
+    """The transactions as they are stored, by a process that does not work the chain and so replays nothing."""
+    with database.read() as tx:
+        total = tx.chain.count(identity.chain_id)
+        newest = tx.chain.of_chain(identity.chain_id, newest=SHOWN_TRANSACTIONS)
+    return {
+        "kind": "embedded",
+        "chain_id": identity.chain_id,
+        "registry": identity.registry,
+        "error": None,
+        "total": total,
+        "transactions": [shown_transaction(row, None) for row in newest],
+    }

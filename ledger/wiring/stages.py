@@ -1,0 +1,113 @@
+"""The stages of a deployment: use cases with the adapters of one data directory."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ledger.anchor.registry import RegistryAnchor
+from ledger.app import anchoring, attestations
+from ledger.app.outbox import Stage, StageWork
+from ledger.app.ports import Database
+from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
+from ledger.app.telemetry import no_evidence
+from ledger.errors import DataDirectoryInUse, NotYet
+from ledger.ingest.request_log import RequestLog
+
+if TYPE_CHECKING:
+    from ledger.wiring.services import Services
+
+CHAIN_RETRY_S = 0.5
+
+
+def stage_work(services: Services) -> Mapping[Stage, StageWork]:
+    """Every stage that is worked here. Chain and prover are opened by the first stage that needs them."""
+    attestor, clock = services.attestor, services.clock
+
+    def evaluate(database: Database, event_id: str) -> None:
+        evaluate_period(
+            database,
+            event_id,
+            attestor=attestor,
+            read_rows=read_request_log,
+            find_evidence=no_evidence,
+            clock=clock,
+        )
+
+    def compensate(database: Database, event_id: str) -> None:
+        compensate_period(
+            database,
+            event_id,
+            attestor=attestor,
+            collectors=services.collectors,
+            randomness=services.randomness,
+            clock=clock,
+        )
+
+    def prove(database: Database, event_id: str) -> None:
+        chain_id, registry = services.chain_identity
+        attestations.prove_statement(
+            database, event_id, attestor=attestor, chain_id=chain_id, registry=registry, clock=clock
+        )
+
+    def register(database: Database, event_id: str) -> None:
+        anchoring.register_on_chain(database, event_id, attestor=attestor, anchor=_anchor(services))
+
+    def anchor(database: Database, event_id: str) -> None:
+        wait_for_turn(database, event_id)
+        anchoring.anchor_statement(database, event_id, attestor=attestor, anchor=_anchor(services), clock=clock)
+
+    def confirm(database: Database, event_id: str) -> None:
+        anchoring.confirm_statement(
+            database,
+            event_id,
+            attestor=attestor,
+            anchor=_anchor(services),
+            confirmations=services.chain.confirmations,
+            clock=clock,
+        )
+
+    return {
+        Stage.EVALUATE: evaluate,
+        Stage.COMPENSATE: compensate,
+        Stage.PROVE: prove,
+        Stage.REGISTER: register,
+        Stage.ANCHOR: anchor,
+        Stage.CONFIRM: confirm,
+    }
+
+
+def _anchor(services: Services) -> RegistryAnchor:
+    """The chain, opened when it is first needed. Raises ``NotYet`` where another process works the embedded one."""
+    try:
+        return services.chain.anchor
+    except DataDirectoryInUse as error:
+        raise NotYet(
+            f"process {error.data['pid']} works the chain of this directory; this one leaves it to it",
+            retry_after_s=CHAIN_RETRY_S,
+        ) from error
+
+
+def read_request_log(data: bytes) -> RequestLog:
+    """``ledger.app.observations.ReadRows`` of the batches that are recorded."""
+    return RequestLog(io.BytesIO(data), "batch")
+
+
+def directory_holder(folder: Path) -> str:
+    """Who works a data directory, whose lock one process at a time has: the same at its next start.
+
+    A copy of the directory is another one, on this machine and on others.
+    """
+    found = folder.stat()
+    named = f"{socket.gethostname()}/{found.st_dev}/{found.st_ino}"
+    return f"directory {hashlib.sha256(named.encode()).hexdigest()[:16]}"
+
+
+def process_holder() -> str:
+    """Who works in a process of its own: nobody has this name again while it lives."""
+    return f"{socket.gethostname()[:40]} {os.getpid()} {os.urandom(4).hex()}"

@@ -1,0 +1,228 @@
+"""A whole deployment as local processes: PostgreSQL, Redis, API, relay, beat and workers, each to be killed at will."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+
+from ledger.app.outbox import Stage
+from ledger.domain.agreement_schema import AGREEMENT
+from ledger.ingest.agreement_yaml import parse_document
+from ledger.resources import resource_dir
+from tests.support.redis import RedisServer
+
+ROOT = Path(__file__).resolve().parents[2]
+LEDGER = [sys.executable, "-m", "ledger.cli.main"]
+FAST = {"SLA_LEDGER_LEASE_S": "5", "SLA_LEDGER_RING_AGAIN_S": "3", "SLA_LEDGER_SCHEDULE_S": "1"}
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "relay": ("worker", "relay"),
+    "beat": ("worker", "beat"),
+    "worker": ("worker", "run", "evaluate", "compensate", "confirm", "deliver", "--processes", "2"),
+    "anchor worker": ("worker", "run", "register", "anchor"),
+    "prove worker": ("worker", "run", "prove"),
+    "api": ("up", "--json"),
+}
+BAD_HOURS = range(1, 20, 2)
+"""Hours of a day in which two objectives are missed: ten runs of one window for each of them."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Process:
+    """One process of a deployment; its children die with it when it is killed."""
+
+    def __init__(self, role: str, environ: Mapping[str, str], log: Path) -> None:
+        self.role = role
+        self._environ = environ
+        self._log = log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("a") as log:
+            self.process = subprocess.Popen(
+                [*LEDGER, *ROLES[self.role]],
+                cwd=ROOT,
+                env=dict(self._environ),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self) -> None:
+        """SIGKILL to the process alone: whether its children go with it is part of what is tried."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self) -> None:
+        """SIGTERM, and SIGKILL to the whole group for what does not end."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(10)
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@dataclass
+class Deployment:
+    """Where everything is. ``database_url`` names an empty or migrated database."""
+
+    folder: Path
+    database_url: str
+    redis: RedisServer
+    key_cache: Path
+    settings: Mapping[str, str] = field(default_factory=lambda: FAST)
+    processes: dict[str, Process] = field(default_factory=dict)
+    api_port: int = field(default_factory=free_port)
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SLA_LEDGER_")}
+        return kept | {
+            "PYTHONPATH": str(ROOT),
+            "SLA_LEDGER_DATA": str(self.data),
+            "SLA_LEDGER_KEY_CACHE": str(self.key_cache),
+            "SLA_LEDGER_BROKER": self.redis.url,
+            "SLA_LEDGER_PORT": str(self.api_port),
+            "DATABASE_URL": self.database_url,
+            **self.settings,
+        }
+
+    def command(self, *arguments: str) -> Any:
+        """Run one command to its end; what it printed as JSON."""
+        done = subprocess.run(
+            [*LEDGER, *arguments, "--json"],
+            cwd=ROOT,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"sla-ledger {' '.join(arguments)}: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
+
+    def start(self, *roles: str) -> None:
+        for role in roles:
+            if role not in self.processes:
+                log = self.folder / f"{role.replace(' ', '-')}.log"
+                self.processes[role] = Process(role, self.environ, log)
+            self.processes[role].start()
+
+    def kill(self, role: str) -> None:
+        self.processes[role].kill()
+
+    def queued(self) -> dict[str, list[bytes]]:
+        """The messages that wait in Redis, by stage."""
+        client = self.redis.client()
+        return {str(stage): client.lrange(str(stage), 0, -1) for stage in Stage}
+
+    def stop_all(self) -> None:
+        for process in self.processes.values():
+            process.stop()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.api_port}"
+
+    def wait_for_api(self, timeout_s: float = 60) -> None:
+        self.wait_until(lambda: alive(self.url), timeout_s=timeout_s, what="an answer of the API")
+
+    def logs(self) -> str:
+        return "\n".join(f"== {path.name}\n{path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
+
+    def scalar(self, question: str) -> int:
+        """A number from the database."""
+        with psycopg.connect(self.database_url) as connection:
+            row = connection.execute(question).fetchone()
+        return int(row[0]) if row else 0
+
+    def wait_until(self, done: Callable[[], bool], *, timeout_s: float, what: str) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{what} did not come about in {timeout_s:g} s\n{self.logs()}")
+            time.sleep(0.1)
+
+
+@contextmanager
+def deployment(
+    folder: Path, database_url: str, redis: RedisServer, key_cache: Path, **settings: str
+) -> Iterator[Deployment]:
+    """A deployment without running processes yet; all are stopped at the end."""
+    made = Deployment(folder, database_url, redis, key_cache, {**FAST, **settings})
+    made.command("init")
+    try:
+        yield made
+    finally:
+        made.stop_all()
+
+
+def example_terms() -> dict[str, Any]:
+    """The example agreement, unsigned."""
+    path = resource_dir("examples") / "agreement.yaml"
+    return dict(parse_document(path.read_bytes(), path.name, AGREEMENT)[0])
+
+
+def request_log(service: str, day: date) -> bytes:
+    """A day with twenty requests an hour; in ``BAD_HOURS`` some fail and most first tokens come late."""
+    rows = []
+    for hour in range(24):
+        for minute in range(0, 60, 3):
+            bad = hour in BAD_HOURS
+            failed = bad and minute % 15 == 0
+            rows.append(
+                {
+                    "request_id": f"{day}-{hour:02}-{minute:02}",
+                    "started_at": f"{day}T{hour:02}:{minute:02}:00Z",
+                    "service": service,
+                    "ttft_s": None if failed else (1.5 if bad else 0.2),
+                    "e2e_s": None if failed else 2.0,
+                    "input_tokens": 10,
+                    "output_tokens": None if failed else 20,
+                    "error_code": 503 if failed else None,
+                    "error_msg": "overloaded" if failed else "",
+                }
+            )
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def alive(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health/live", timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def post(url: str, path: str, document: Mapping[str, Any] | None = None) -> Any:
+    """POST to an API that may be going down or coming up; raises ``httpx.HTTPError``."""
+    answer = httpx.post(url + path, json=document, timeout=10)
+    answer.raise_for_status()
+    return answer.json()
