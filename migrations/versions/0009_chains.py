@@ -19,6 +19,10 @@ depends_on = None
 BIGINT = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
+OWN_TENANT = "USING (coalesce(current_setting('sla_ledger.tenant', true), '') IN ('', tenant))"
+"""As the other views."""
+
+
 def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         _alter_transactions()
@@ -94,4 +98,6 @@ def _rights() -> None:
     op.execute(f"REVOKE ALL ON {table} FROM PUBLIC")
     op.execute(f"GRANT SELECT ON {table} TO {app}, {sequencer}")
     op.execute(f"GRANT INSERT, UPDATE, DELETE ON {table} TO {sequencer}")
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    op.execute(sa.text(f"CREATE POLICY own_tenant ON {table} {OWN_TENANT}".replace(":", r"\:")))
     op.execute(f"ALTER TABLE {table} OWNER TO {owner}")
