@@ -15,6 +15,7 @@ from api.auth.guard import SCOPES, caller_of, check_scopes, principal_of, requir
 from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
+from api.embed import pages, summary
 from api.parameters import check_query
 from api.problems import handle_error
 from api.rest import agreements, embed_tokens, health, log, statements, tlog
@@ -22,7 +23,7 @@ from ledger.app.access import Principal
 from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
 from ledger.app.visible import VisibleQueries
-from ledger.settings import LOOPBACK_HOSTS
+from ledger.settings import LOOPBACK_HOSTS, EmbedSettings
 
 API_VERSION = "1.0.0"
 MAX_BODY_BYTES = 1024 * 1024
@@ -50,6 +51,10 @@ HANDLERS = (
     tlog.get_tlog_proof,
     health.live,
     health.ready,
+    summary.get_summary,
+    pages.embed_page,
+    pages.dashboard_page,
+    pages.embed_file,
 )
 
 
@@ -62,6 +67,7 @@ def create_app(
     authentication: Authentication = LOCAL_ONLY,
     rate_limit: RateLimit = UNLIMITED,
     guests: GuestTokens | None = None,
+    embed: EmbedSettings | None = None,
 ) -> Edge:
     """The ASGI application. ``hosts`` are the names, without port, that it answers to.
 
@@ -87,6 +93,7 @@ def create_app(
             "queries": Provide(of_tenant, sync_to_thread=False),
             "seen": Provide(seen_by, sync_to_thread=False),
             "guests": Provide(lambda: guests, sync_to_thread=False),
+            "embed": Provide(lambda: embed or EmbedSettings(), sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
             "public_log": Provide(log_of_tenant, sync_to_thread=False),
         },
