@@ -33,6 +33,10 @@ _POLICY: Final = (
     "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'; frame-ancestors "
 )
 
+# The files hold no figures, and browsers load modules of another origin only where it says so. What a page of another
+# origin may read of the API is decided by its guest token (api.cors).
+_LOADABLE: Final = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
+
 _PAGE: Final = """<!doctype html>
 <html lang="{lang}" data-theme="{theme}">
 <head>
@@ -121,7 +125,7 @@ def embed_file(
     if file_name not in FILES:
         raise NotFound("the dashboard has no such file; its entry is /embed/sla-dashboard.js", file=file_name[:80])
     content, media_type = FILES[file_name]
-    return Response(content, media_type=media_type)
+    return Response(content, media_type=media_type, headers=_LOADABLE)
 
 
 def _page(title: str, body: str, *, kind: str, script: str, theme: str, lang: str | None) -> str:

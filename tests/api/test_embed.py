@@ -254,6 +254,8 @@ def test_files_are_tagged_by_their_content(empty_client: Client) -> None:
         )
         again = empty_client.get(f"/embed/{name}", headers={"if-none-match": response.headers["etag"]})
         assert again.status_code == 304
+        assert response.headers["access-control-allow-origin"] == "*"
+        assert response.headers["cross-origin-resource-policy"] == "cross-origin"
         assert response.headers["etag"] not in tags
         tags.add(response.headers["etag"])
     for name in ("nothing.js", "..%2Fpages.py", "pages.py"):

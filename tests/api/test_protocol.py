@@ -100,7 +100,9 @@ def test_security_headers_on_every_answer(empty_client: Client, path: str) -> No
         assert response.headers["x-content-type-options"] == "nosniff"
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["referrer-policy"] == "no-referrer"
-        assert not [name for name in response.headers if name.startswith("access-control-")]
+        # The dashboard's modules hold no figures, and pages of any origin may load them.
+        if path != "/embed/sla-dashboard.js":
+            assert not [name for name in response.headers if name.startswith("access-control-")]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 import textwrap
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import ROOT, Reader, Served
 
@@ -32,15 +32,20 @@ def test_the_frame(reader: Reader) -> None:
 
 
 def test_the_element(reader: Reader) -> None:
+    """In a page of another origin than the ledger's."""
     served = reader.served
     _, element = examples(served)
-
-    def answer(route: Route) -> None:
-        route.fulfill(status=200, content_type="text/html", body=f"<!doctype html><title>page</title>{element}")
-
-    reader.context.route(f"{served.url}/copied", answer)
-    reader.open("/copied")
+    served.pages["/element"] = f"<!doctype html><title>page</title>{element}"
+    served.pages["/sla-token"] = lambda: served.guest(served.sample)
+    reader.page.goto(f"{served.portal}/element")
     reader.settled()
+    # A token of the page of another origin opens nothing here.
+    reader.allow("CORS policy")
+    reader.allow("ERR_FAILED")
+    reader.allow("403 (Forbidden)")
+    reader.page.goto(f"{served.stranger}/element")
+    expect(reader.page.locator("sla-dashboard .notice")).to_be_visible()
+    assert reader.page.locator("sla-dashboard .card").count() == 0
 
 
 def test_a_frame_that_asked_too_early_is_told_again(reader: Reader) -> None:
