@@ -6,7 +6,6 @@ import io
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -86,7 +85,7 @@ def _run(*arguments: str) -> None:
     assert main(list(arguments)) == 0, arguments
 
 
-def _settle_next_day(data: Path, key_cache: Path) -> None:
+def _settle_next_day(data: Path) -> None:
     """A second, quiet day of the sample agreement."""
     services = open_data(data, notify=lambda _: None)
     try:
@@ -118,11 +117,11 @@ def _settle_next_day(data: Path, key_cache: Path) -> None:
         services.close()
 
 
-def _settle(data: Path, folder: Path, key_cache: Path) -> tuple[str, str]:
+def _settle(data: Path, folder: Path) -> tuple[str, str]:
     """The sample's day and the next one; then a day of another agreement, nearly all of whose windows are missing."""
     _run("demo", "--agreement", str(EXAMPLE), "--out", str(data), "--json")
     sample = yaml.safe_load((data / "agreement.yaml").read_text())
-    _settle_next_day(data, key_cache)
+    _settle_next_day(data)
     terms = yaml.safe_load(EXAMPLE.read_text())
     terms["service"]["name"] = HOSTILE
     terms["parties"]["issuer"]["name"] = HOSTILE
@@ -169,7 +168,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Iterato
     data = folder / "data"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLA_LEDGER_KEY_CACHE", str(key_cache))
-        sample, hostile = _settle(data, folder, key_cache)
+        sample, hostile = _settle(data, folder)
     pages: dict[str, str | Callable[[], str]] = {}
     portal = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Pages, pages))
     threading.Thread(target=portal.serve_forever, daemon=True).start()
@@ -386,11 +385,3 @@ class Gate:
 @pytest.fixture
 def gate(reader: Reader) -> Gate:
     return Gate().stand(reader)
-
-
-@pytest.fixture
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port

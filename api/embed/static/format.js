@@ -26,7 +26,6 @@ export class Format {
     this._day = zoned({ dateStyle: "medium" });
     this._time = zoned({ timeStyle: "short" });
     this._moment = zoned({ dateStyle: "medium", timeStyle: "short" });
-    this._second = zoned({ timeStyle: "medium" });
     this._clock = new Intl.DateTimeFormat(locale, { timeStyle: "medium" });
   }
 
