@@ -36,8 +36,9 @@ lock: $(VENV)/.project ## Resolve pyproject.toml into requirements.lock again (n
 
 # --- what a user runs ------------------------------------------------------------------------
 .PHONY: demo
-demo: $(VENV)/.project ## The main job on the sample in examples/; writes var/demo/
+demo: $(VENV)/.project ## The main job on the sample in examples/; writes var/demo/. SERVE=1 then serves its dashboard
 	$(BIN)/sla-ledger demo --out var/demo
+	$(if $(SERVE),@exec $(BIN)/sla-ledger up --data var/demo --port $(or $(PORT),8000))
 
 # --- tests -----------------------------------------------------------------------------------
 .PHONY: test

@@ -16,12 +16,13 @@ from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
 from api.desks import Desks
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
+from api.embed import pages, summary
 from api.meters import Meters
 from api.parameters import check_request
 from api.problems import handle_error
 from api.rest import agreements, credit_lines, embed_tokens, health, log, metrics, statements, tlog, violations, writing
 from ledger.app.queries import Health
-from ledger.settings import LOOPBACK_HOSTS
+from ledger.settings import LOOPBACK_HOSTS, EmbedSettings
 
 API_VERSION = "1.0.0"
 MAX_BODY_BYTES = 1024 * 1024
@@ -57,6 +58,10 @@ HANDLERS = (
     health.live,
     health.ready,
     metrics.get_metrics,
+    summary.get_summary,
+    pages.embed_page,
+    pages.dashboard_page,
+    pages.embed_file,
 )
 
 
@@ -68,6 +73,7 @@ def create_app(
     authentication: Authentication = LOCAL_ONLY,
     rate_limit: RateLimit = UNLIMITED,
     guests: GuestTokens | None = None,
+    embed: EmbedSettings | None = None,
 ) -> Edge:
     """The ASGI application. ``hosts`` are the names, without port, that it answers to.
 
@@ -86,6 +92,7 @@ def create_app(
             "caller": Provide(caller_of, sync_to_thread=False),
             "principal": Provide(principal_of, sync_to_thread=False),
             "guests": Provide(lambda: guests, sync_to_thread=False),
+            "embed": Provide(lambda: embed or EmbedSettings(), sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
             "meters": Provide(lambda: meters, sync_to_thread=False),
         },

@@ -101,6 +101,7 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
             authentication=make_authentication(settings.auth, services.database, guests, now_ns),
             rate_limit=RateLimit(settings.auth.rate_per_minute, now_ns),
             guests=guests,
+            embed=settings.embed,
         )
         server = _Server(_config(app))
         stop.server = server

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
-from ledger.app.access import DEFAULT_TENANT
+from ledger.app.access import DEFAULT_TENANT, Principal
+from ledger.app.overview import Overview, read_overview
 from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
@@ -208,6 +209,11 @@ class Queries:
                 )
             path = tx.log.inclusion_proof(event.place, chosen)
             return Inclusion(event, chosen, tx.log.root(chosen), path, tx.log.checkpoint(chosen))
+
+    def overview(self, principal: Principal, sla_id: str, *, period: str | None = None) -> Overview:
+        """What the dashboard shows of an agreement to this principal; raises ``NotFound``."""
+        with self._database.read() as tx:
+            return read_overview(tx, principal, sla_id, period=period)
 
     def chain(self) -> ChainStatus:
         """The chain, the transactions stored for it, and which of an embedded one could not be replayed."""

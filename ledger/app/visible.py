@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.app.access import BUNDLE_SCOPES, METRIC_SCOPES, Principal, redact, require
+from ledger.app.overview import Overview
 from ledger.app.queries import ChainStatus, Inclusion, LoggedStatement, Page, Queries, Row
 from ledger.domain.events import StoredEvent
 from ledger.errors import NotFound
@@ -95,6 +96,9 @@ class VisibleQueries:
 
     def not_replayed(self) -> Mapping[str, str]:
         return self._queries.not_replayed()
+
+    def overview(self, sla_id: str, *, period: str | None = None) -> Overview:
+        return self._queries.overview(self._principal, sla_id, period=period)
 
     def require_statement(self, statement_id: str) -> None:
         """Raises ``NotFound`` for a statement that is not there or not seen."""

@@ -21,6 +21,7 @@ _MODES = {
 }
 SERVER = "api.server"
 """Found by its name, as subcommands are: command line and API are strangers to each other."""
+DASHBOARD = "/dashboard"
 
 
 @click.command()
@@ -74,6 +75,7 @@ def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: C
     if as_json:
         document: dict[str, Any] = {
             "url": url,
+            "dashboard": f"{url}{DASHBOARD}",
             "data": str(settings.data_dir),
             "auth": str(settings.auth.mode),
             "log_size": readiness.log_size,
@@ -95,6 +97,7 @@ def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: C
     for item in lost:
         click.echo(f"           not replayed: {item['purpose']} {item['tx_hash']}: {item['reason']}")
     click.echo(f"  routes   {url}/schema/openapi.json")
+    click.echo(f"Dashboard: {url}{DASHBOARD}")
 
 
 def _chain(chain: ChainStatus, lost: int) -> str:

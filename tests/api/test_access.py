@@ -145,6 +145,9 @@ def test_without_credentials_only_public_routes_answer(world: World, client: Cli
             assert response.status_code != 401, path
             public.add(path)
     assert public == {
+        "/dashboard",
+        "/embed",
+        "/embed/{file_name}",
         "/health/live",
         "/health/ready",
         "/log/{log_id}/checkpoint",

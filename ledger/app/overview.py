@@ -1,0 +1,296 @@
+"""Everything one look at an agreement shows: the state of its objectives, its windows, violations and credits.
+
+Made for the dashboard, in one read, for one principal: what that principal may not see is None and named in
+``withheld``. It is decided here, where the whole rows are known, because figures made from a withheld figure give it
+away: the error budget shows the target, and so does a window's verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, Final
+
+from ledger.app.access import BUNDLE_SCOPES, METRIC_SCOPES, Principal, Scope, redact
+from ledger.app.ports import Transaction
+from ledger.domain.compensation import ObjectiveState, judge
+from ledger.domain.money import PARTS_PER_BILLION, percent_ppb
+from ledger.domain.window import WindowState
+from ledger.errors import NotFound
+
+Row = Mapping[str, Any]
+
+MAX_BARS: Final = 120
+MAX_PERIODS: Final = 12
+MAX_VIOLATIONS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveNow:
+    """One promise and how the period shown kept it.
+
+    ``target``, ``quantile`` (shares) and ``threshold_ms`` are the texts of the agreement; ``target_ppb`` is the target
+    in parts per billion. ``budget_used_bps`` is failed / allowed to fail in basis points, rounded up; None where
+    nothing was valid or nothing may fail.
+    """
+
+    id: str
+    indicator: str | None
+    target: str | None
+    quantile: str | None
+    threshold_ms: str | None
+    state: str | None
+    good: int | None
+    valid: int | None
+    budget_used_bps: int | None
+    withheld: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BarCell:
+    """Counts of one objective in one bar. ``verdict``: clean (nothing failed), failures, missed (below the target)
+    or None where nothing was valid. For a reader without the target it is never ``missed``."""
+
+    good: int
+    bad: int
+    verdict: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Some windows in a row, one as a rule. ``state``: observed, idle, excluded or no_data (some data is missing)."""
+
+    start_ns: int
+    end_ns: int
+    windows: int
+    state: str
+    excluded_requests: int
+    cells: Mapping[str, BarCell]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A run of windows in which an objective was missed. ``closed_ns`` None: it goes on. ``cause`` None: unknown."""
+
+    objective: str
+    opened_ns: int
+    closed_ns: int | None
+    windows: int
+    cause: str | None
+    evidence: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """One statement as a line: its credit and how far its proof has come (none, proved, anchored, confirmed)."""
+
+    row: Row
+    proof: str | None
+    bundle: bool
+    withheld: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """See the module. ``statements`` are the newest first, ``shown`` is the one that objectives and bars are of.
+
+    ``credit_totals`` are minor units by currency, over all periods that were ever settled.
+    """
+
+    agreement: Row
+    shown: Row | None
+    statements: tuple[Settled, ...]
+    statement_count: int
+    objectives: tuple[ObjectiveNow, ...]
+    bars: tuple[Bar, ...]
+    violations: tuple[Violation, ...] | None
+    credit_totals: Mapping[str, int] | None
+    withheld: tuple[str, ...]
+
+
+def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period: str | None = None) -> Overview:
+    """The overview of one agreement, of its newest settled period or of ``period`` (such as 2023-12-19/P1D).
+
+    Raises ``NotFound`` for an agreement that is not there or that the principal may not see, alike, and for a period
+    that was never settled.
+    """
+    if not principal.may_see(sla_id):
+        raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
+    agreement = tx.views.agreement(sla_id)
+    rows = _newest_versions(tx.views.statements(sla_id))
+    shown = _chosen(rows, period)
+    windows = [] if shown is None else tx.views.windows(sla_id, shown["period"])
+    objectives = _terms(agreement, shown)
+    visible = [terms for terms in objectives if principal.holds(*terms.scopes)]
+    may_violations, may_credits = principal.holds(Scope.READ_VIOLATIONS), principal.holds(Scope.READ_CREDITS)
+    return Overview(
+        agreement=agreement,
+        shown=shown,
+        statements=tuple(_settled(row, principal) for row in rows[:MAX_PERIODS]),
+        statement_count=len(rows),
+        objectives=tuple(_objective_now(terms, shown, principal) for terms in objectives),
+        bars=tuple(bars(windows, visible, targets=principal.holds(Scope.READ_THRESHOLDS))),
+        violations=tuple(missed_runs(windows, visible))[:MAX_VIOLATIONS] if may_violations else None,
+        credit_totals=_totals(rows) if may_credits else None,
+        withheld=tuple(
+            name for name, held in (("violations", may_violations), ("credit_totals", may_credits)) if not held
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveTerms:
+    """What the windows of a period are compared with, and the scopes that its counts need."""
+
+    id: str
+    indicator: str | None
+    target: str
+    quantile: str | None
+    threshold_ms: str | None
+    scopes: frozenset[Scope]
+
+    @property
+    def target_ppb(self) -> int:
+        return percent_ppb(self.target)
+
+
+def bars(windows: Sequence[Row], objectives: Sequence[ObjectiveTerms], *, targets: bool) -> Iterator[Bar]:
+    """Windows as at most ``MAX_BARS`` bars, each of equally many windows but the last.
+
+    ``targets`` False: verdicts do not tell on which side of the target a bar lies.
+    """
+    size = -(-len(windows) // MAX_BARS)
+    for start in range(0, len(windows), size or 1):
+        group = windows[start : start + size]
+        yield Bar(
+            start_ns=group[0]["start_ns"],
+            end_ns=group[-1]["end_ns"],
+            windows=len(group),
+            state=_bar_state(group),
+            excluded_requests=sum(sum(row["excluded_requests"].values()) for row in group),
+            cells={terms.id: _bar_cell(group, terms, targets=targets) for terms in objectives},
+        )
+
+
+def missed_runs(windows: Sequence[Row], objectives: Sequence[ObjectiveTerms]) -> list[Violation]:
+    """Maximal runs of observed windows below an objective's target, newest first. Idle windows end a run."""
+    runs = [run for terms in objectives for run in _runs(windows, terms)]
+    return sorted(runs, key=lambda run: (-run.opened_ns, run.objective))
+
+
+def _runs(windows: Sequence[Row], terms: ObjectiveTerms) -> Iterator[Violation]:
+    for missed, group in groupby(windows, key=partial(_missed, terms=terms)):
+        if missed:
+            rows = list(group)
+            yield Violation(terms.id, rows[0]["start_ns"], rows[-1]["end_ns"], len(rows), None, ())
+
+
+def _missed(row: Row, terms: ObjectiveTerms) -> bool:
+    cell = row["cells"].get(terms.id)
+    if row["state"] != WindowState.OBSERVED or cell is None:
+        return False
+    return judge(cell["good"], cell["good"] + cell["bad"], terms.target_ppb) is ObjectiveState.BREACHED
+
+
+def _bar_state(group: Sequence[Row]) -> str:
+    states = {row["state"] for row in group}
+    if WindowState.NO_DATA in states:
+        return str(WindowState.NO_DATA)
+    if states == {WindowState.EXCLUDED}:
+        return str(WindowState.EXCLUDED)
+    counted = any(cell["good"] + cell["bad"] for row in group for cell in row["cells"].values())
+    return str(WindowState.OBSERVED) if counted else "idle"
+
+
+def _bar_cell(group: Sequence[Row], terms: ObjectiveTerms, *, targets: bool) -> BarCell:
+    cells = [row["cells"][terms.id] for row in group if terms.id in row["cells"]]
+    good, bad = sum(cell["good"] for cell in cells), sum(cell["bad"] for cell in cells)
+    if good + bad == 0:
+        return BarCell(good, bad, None)
+    if targets and judge(good, good + bad, terms.target_ppb) is ObjectiveState.BREACHED:
+        return BarCell(good, bad, "missed")
+    return BarCell(good, bad, "failures" if bad else "clean")
+
+
+def _newest_versions(rows: Iterable[Row]) -> list[Row]:
+    """One statement for each period, its newest version, newest period first. ``rows`` come by start and version."""
+    newest = {row["period"]: row for row in rows}
+    return list(newest.values())[::-1]
+
+
+def _chosen(rows: Sequence[Row], period: str | None) -> Row | None:
+    if period is None:
+        return next(iter(rows), None)
+    for row in rows:
+        if row["period"] == period:
+            return row
+    raise NotFound(f"the period {period} was not settled; leave it out for the newest one", period=period)
+
+
+def _terms(agreement: Row, shown: Row | None) -> list[ObjectiveTerms]:
+    """The objectives of the statement shown, else those of the newest terms."""
+    signed = {item["id"]: item for item in agreement["document"]["objectives"]}
+    results = signed.values() if shown is None else shown["objectives"]
+    return [_objective_terms(item["id"], item["target"], signed.get(item["id"])) for item in results]
+
+
+def _objective_terms(name: str, target: str, signed: Row | None) -> ObjectiveTerms:
+    # Terms may have changed since: what kind of figure it was is then unknown, and needs what any of them needs.
+    if signed is None:
+        return ObjectiveTerms(name, None, target, None, None, frozenset(METRIC_SCOPES.values()))
+    scopes = frozenset({METRIC_SCOPES[signed["indicator"]]})
+    return ObjectiveTerms(name, signed["indicator"], target, signed.get("quantile"), signed.get("threshold_ms"), scopes)
+
+
+def _objective_now(terms: ObjectiveTerms, shown: Row | None, principal: Principal) -> ObjectiveNow:
+    result = None if shown is None else next(item for item in shown["objectives"] if item["id"] == terms.id)
+    values: dict[str, Any] = {
+        "target": terms.target,
+        "quantile": terms.quantile,
+        "threshold_ms": terms.threshold_ms,
+        "budget_used_bps": None if result is None else budget_used_bps(result["good"], result["valid"], terms),
+        "state": None if result is None else result["state"],
+        "good": None if result is None else result["good"],
+        "valid": None if result is None else result["valid"],
+    }
+    limits, counts = ("target", "quantile", "threshold_ms", "budget_used_bps"), ("state", "good", "valid")
+    withheld: tuple[str, ...] = ()
+    if not principal.holds(Scope.READ_THRESHOLDS):
+        withheld += limits
+    if not principal.holds(*terms.scopes):
+        withheld += tuple(name for name in ("budget_used_bps", *counts) if name not in withheld)
+    shown_values = {name: None if name in withheld else value for name, value in values.items()}
+    return ObjectiveNow(id=terms.id, indicator=terms.indicator, withheld=withheld, **shown_values)
+
+
+def budget_used_bps(good: int, valid: int, terms: ObjectiveTerms) -> int | None:
+    """How much of what may fail did fail, in basis points, rounded up. None where nothing may, or nothing was valid."""
+    allowed = valid * (PARTS_PER_BILLION - terms.target_ppb)
+    return -(-(valid - good) * PARTS_PER_BILLION * 10_000 // allowed) if allowed else None
+
+
+def _settled(row: Row, principal: Principal) -> Settled:
+    visible, withheld = redact("statement", row, principal)
+    proof = _proof_state(row) if principal.holds(Scope.READ_PROOFS) else None
+    if proof is None:
+        # Why there is no proof speaks of tiers and rules.
+        visible, withheld = {**visible, "unattested_reasons": []}, [*withheld, "proof"]
+    return Settled(visible, proof, proof is not None and principal.holds(*BUNDLE_SCOPES), tuple(withheld))
+
+
+def _proof_state(row: Row) -> str:
+    anchor = row["anchor"]
+    if anchor is not None:
+        return "confirmed" if anchor.get("confirmed") else "anchored"
+    return "none" if row["attestation"] is None else "proved"
+
+
+def _totals(rows: Iterable[Row]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for row in rows:
+        if row["credit"] is not None:
+            currency = row["credit"]["currency"]
+            totals[currency] = totals.get(currency, 0) + row["credit"]["minor_units"]
+    return totals

@@ -1,0 +1,302 @@
+"""The dashboard's answer and its pages: what each reader sees, and what a page may load and who may frame it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from litestar.testing import TestClient
+
+from api.embed.pages import FILES
+from api.embed.summary import as_summary
+from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
+from ledger.app.queries import Queries
+from ledger.domain.naming import windows_stream
+from ledger.errors import NotFound, SettingInvalid
+from ledger.settings import EmbedSettings
+from tests.api.conftest import FIRST, FIRST_NS, Ledger, app_over, objective
+
+Client = TestClient[Any]
+HOUR_NS = 3600 * 10**9
+PORTAL = "https://portal.example"
+
+
+def windows(ledger: Ledger, sla_id: str, cells: list[dict[str, tuple[int, int]] | str]) -> None:
+    """Judge the first hours of the first day: counts by objective, or the state of a window without counts."""
+    for index, cell in enumerate(cells):
+        counted = {} if isinstance(cell, str) else cell
+        payload = {
+            "sla_id": sla_id,
+            "doc_sha256": "ab" * 32,
+            "period": f"{FIRST}/P1D",
+            "index": index,
+            "start_ns": str(FIRST_NS + index * HOUR_NS),
+            "end_ns": str(FIRST_NS + (index + 1) * HOUR_NS),
+            "state": cell if isinstance(cell, str) else "observed",
+            "cells": {
+                name: {"good": counted.get(name, (0, 0))[0], "bad": counted.get(name, (0, 0))[1]}
+                for name in ("availability", "ttft", "response")
+            },
+            "excluded_requests": {},
+            "inputs": [],
+        }
+        ledger.append(windows_stream(sla_id, FIRST), "window_evaluated", payload)
+
+
+def settled(ledger: Ledger) -> str:
+    """An agreement with one settled day: missed availability, met latency; its sla_id."""
+    sla_id = ledger.agreement(1)
+    windows(ledger, sla_id, [{"availability": (9, 1), "ttft": (9, 0)}, {"availability": (10, 0)}, "no_data"])
+    objectives = [
+        objective("availability", 19, 20, "99.95", "breached"),
+        objective("ttft", 9, 9, "95", "met"),
+        objective("response", 0, 0, "99", "no_data"),
+    ]
+    ledger.statement(sla_id, objectives=objectives)
+    return sla_id
+
+
+def seen_by(ledger: Ledger, sla_id: str, scopes: frozenset[Scope], **limits: Any) -> dict[str, Any]:
+    queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
+    overview = queries.overview(Principal("reader", "default", scopes, **limits), sla_id)
+    found: dict[str, Any] = json.loads(msgspec.json.encode(as_summary(overview)))
+    return found
+
+
+def summary(client: Client, sla_id: str, **more: str) -> dict[str, Any]:
+    response = client.get("/v1/embed/summary", params={"sla_id": sla_id, **more})
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def test_one_answer_has_everything(ledger: Ledger, client: Client) -> None:
+    sla_id = settled(ledger)
+    found = summary(client, sla_id)
+    assert found["withheld"] == []
+    assert found["agreement"]["service"] == "example-chat"
+    availability, ttft, response = found["objectives"]
+    assert (availability["state"], availability["attainment_percent"]) == ("breached", "95.0000")
+    # 1 of 20 failed, and 0.05 % of 20 may: one hundred times as much.
+    assert availability["budget_used_percent"] == "10000.00"
+    assert (ttft["threshold_ms"], ttft["quantile"], ttft["budget_used_percent"]) == ("800", "0.95", "0.00")
+    assert (response["state"], response["attainment_percent"], response["budget_used_percent"]) == (
+        "no_data",
+        None,
+        None,
+    )
+    first, second, third = found["bars"]
+    assert (first["state"], second["state"], third["state"]) == ("observed", "observed", "no_data")
+    assert [bar["cells"]["availability"]["verdict"] for bar in found["bars"]] == ["missed", "clean", None]
+    (violation,) = found["violations"]
+    assert (violation["objective"], violation["windows"]) == ("availability", 1)
+    assert violation["closed"]["ns"] == str(FIRST_NS + HOUR_NS)
+    (statement,) = found["statements"]
+    assert statement["credit"] == {"currency": "USD", "minor_units": "80000", "amount": "800.00"}
+    assert found["credit_totals"] == [statement["credit"]]
+    assert (statement["proof"], statement["bundle"]) == ("none", f"/v1/bundles/{statement['id']}")
+
+
+def test_the_proof_comes_further(ledger: Ledger, client: Client) -> None:
+    sla_id = ledger.agreement(1)
+    name = ledger.statement(sla_id)
+    steps = []
+    for advance in (lambda: None, lambda: ledger.attest(name, sla_id), lambda: ledger.anchor(name, sla_id)):
+        advance()
+        (statement,) = summary(client, sla_id)["statements"]
+        steps.append((statement["proof"], statement["proof_hash"] is None, statement["tx_hash"] is None))
+    assert steps == [("none", True, True), ("proved", False, True), ("anchored", False, False)]
+
+
+def test_nothing_settled_yet(ledger: Ledger, client: Client) -> None:
+    found = summary(client, ledger.agreement(1))
+    assert found["shown"] is None
+    assert (found["bars"], found["statements"], found["credit_totals"]) == ([], [], [])
+    assert [each["state"] for each in found["objectives"]] == [None, None, None]
+
+
+def test_a_withheld_statement_has_no_credit_and_no_zero(ledger: Ledger, client: Client) -> None:
+    sla_id = ledger.agreement(1)
+    objectives = [objective("availability", 1, 1, "99.95", "withheld")]
+    ledger.statement(sla_id, state="withheld", credit=None, trace={}, objectives=objectives)
+    found = summary(client, sla_id)
+    assert (found["shown"]["state"], found["objectives"][0]["state"]) == ("withheld", "withheld")
+    assert found["statements"][0]["credit"] is None
+    assert found["credit_totals"] == []
+
+
+def test_periods_newest_first_and_one_by_name(ledger: Ledger, client: Client) -> None:
+    sla_id = ledger.agreement(1)
+    for day in range(14):
+        ledger.statement(sla_id, day)
+    found = summary(client, sla_id)
+    assert found["statement_count"] == 14
+    assert [each["period"] for each in found["statements"]] == [f"2023-12-{day:02}/P1D" for day in range(14, 2, -1)]
+    assert found["shown"]["period"] == "2023-12-14/P1D"
+    # All of them count, also those that are not listed.
+    assert found["credit_totals"][0]["minor_units"] == str(14 * 80000)
+    assert summary(client, sla_id, period="2023-12-01/P1D")["shown"]["period"] == "2023-12-01/P1D"
+    missing = client.get("/v1/embed/summary", params={"sla_id": sla_id, "period": "2023-11-01/P1D"})
+    assert missing.status_code == 404
+
+
+@pytest.mark.parametrize("role", [Role.OPERATIONS_VIEWER, Role.FINANCE])
+def test_what_may_not_be_seen_is_nowhere_in_the_answer(ledger: Ledger, role: Role) -> None:
+    sla_id = settled(ledger)
+    found = seen_by(ledger, sla_id, ROLE_SCOPES[role])
+    text = json.dumps(found)
+    for threshold in ('"99.95"', '"800"', '"0.95"', '"10000.00"', '"missed"'):
+        assert threshold not in text
+    availability = found["objectives"][0]
+    assert {"target_percent", "threshold_ms", "quantile", "budget_used_percent"} <= set(availability["withheld"])
+    if role is Role.OPERATIONS_VIEWER:
+        assert (availability["good"], availability["state"]) == (19, "breached")
+        assert '"80000"' not in text
+        assert "800.00" not in text
+        assert found["credit_totals"] is None
+        assert found["withheld"] == ["credit_totals"]
+        (statement,) = found["statements"]
+        assert (statement["proof"], statement["bundle"], statement["credit"]) == (None, None, None)
+        assert {"credit", "proof"} <= set(statement["withheld"])
+        assert [bar["cells"]["availability"]["verdict"] for bar in found["bars"]] == ["failures", "clean", None]
+    else:
+        assert (availability["good"], availability["state"], availability["attainment_percent"]) == (None, None, None)
+        assert all(bar["cells"] == {} for bar in found["bars"])
+        assert found["violations"] is None
+        assert found["statements"][0]["credit"]["amount"] == "800.00"
+        # A bundle holds the agreement with its targets.
+        assert found["statements"][0]["bundle"] is None
+
+
+def test_latency_alone_shows_no_uptime(ledger: Ledger) -> None:
+    found = seen_by(ledger, settled(ledger), frozenset({Scope.READ_AGREEMENTS, Scope.READ_LATENCY}))
+    availability, ttft, _ = found["objectives"]
+    assert (availability["good"], ttft["good"]) == (None, 9)
+    assert set(found["bars"][0]["cells"]) == {"ttft", "response"}
+
+
+def test_a_guest_of_another_agreement_learns_nothing(ledger: Ledger) -> None:
+    sla_id, absent = settled(ledger), "0x" + "00" * 32
+    said = []
+    for asked in (sla_id, absent):
+        with pytest.raises(NotFound) as caught:
+            seen_by(ledger, asked, frozenset(Scope), sla_ids=frozenset({absent}))
+        said.append(caught.value.message.replace(asked, "X"))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "sla_id=1", "sla_id=0x" + "AB" * 32, "sla_id=0x" + "00" * 32 + "&period=now", "token=x"]
+)
+def test_questions_that_cannot_be_asked(empty_client: Client, query: str) -> None:
+    assert empty_client.get(f"/v1/embed/summary?{query}").status_code == 400
+
+
+# --- pages -----------------------------------------------------------------------------------------
+
+
+def policy(response: Any) -> dict[str, str]:
+    directives = (item.strip().partition(" ") for item in response.headers["content-security-policy"].split(";"))
+    return {name: value for name, _, value in directives}
+
+
+def test_pages_load_from_this_server_alone(empty_client: Client) -> None:
+    for path in ("/dashboard", "/embed?sla_id=0x" + "00" * 32):
+        response = empty_client.get(path)
+        assert response.status_code == 200
+        found = policy(response)
+        assert found["default-src"] == "'none'"
+        assert (found["script-src"], found["style-src"], found["connect-src"]) == ("'self'",) * 3
+        assert found["require-trusted-types-for"] == "'script'"
+        assert found["frame-ancestors"] == "'none'"
+        assert "unsafe" not in response.headers["content-security-policy"]
+        assert not re.search(r"<script(?![^>]* src=)|style=|\son\w+=|https?://", response.text)
+
+
+def test_only_named_pages_may_frame_it(ledger: Ledger) -> None:
+    one, other = "0x" + "11" * 32, "0x" + "22" * 32
+    embed = EmbedSettings.read({"SLA_LEDGER_EMBED_ANCESTORS": f"{PORTAL} {one}=https://one.example:8443"})
+    with TestClient(app_over(ledger, embed=embed), base_url="http://127.0.0.1") as client:
+        framed = client.get("/embed", params={"sla_id": one})
+        assert policy(framed)["frame-ancestors"] == f"{PORTAL} https://one.example:8443"
+        assert f'data-ancestors="{PORTAL} https://one.example:8443"' in framed.text
+        assert policy(client.get("/embed", params={"sla_id": other}))["frame-ancestors"] == PORTAL
+        # The operator's page and the API itself are framed by nobody.
+        assert policy(client.get("/dashboard"))["frame-ancestors"] == "'none'"
+        assert policy(client.get("/v1/agreements"))["frame-ancestors"] == "'none'"
+
+
+@pytest.mark.parametrize("query", ["theme=pink", "locale=a", 'locale="><script>', "locale=de&token=x", "theme="])
+def test_page_parameters_that_cannot_be_used(empty_client: Client, query: str) -> None:
+    response = empty_client.get(f"/embed?sla_id=0x{'00' * 32}&{query}")
+    assert response.status_code == 400
+    assert response.headers["content-type"] == "application/problem+json"
+    assert policy(response)["default-src"] == "'none'"
+
+
+def test_theme_and_locale_stand_in_the_page(empty_client: Client) -> None:
+    page = empty_client.get(f"/embed?sla_id=0x{'00' * 32}&theme=dark&locale=de-AT").text
+    assert '<html lang="de-AT" data-theme="dark">' in page
+    assert 'theme="dark" locale="de-AT"' in page
+
+
+def test_files_are_tagged_by_their_content(empty_client: Client) -> None:
+    assert "sla-dashboard.js" in FILES
+    tags: set[str] = set()
+    for name, (content, media_type) in FILES.items():
+        response = empty_client.get(f"/embed/{name}")
+        assert (response.content, response.headers["content-type"]) == (
+            content,
+            f"{media_type}; charset=utf-8",
+        )
+        again = empty_client.get(f"/embed/{name}", headers={"if-none-match": response.headers["etag"]})
+        assert again.status_code == 304
+        assert response.headers["access-control-allow-origin"] == "*"
+        assert response.headers["cross-origin-resource-policy"] == "cross-origin"
+        assert response.headers["etag"] not in tags
+        tags.add(response.headers["etag"])
+    for name in ("nothing.js", "..%2Fpages.py", "pages.py"):
+        assert empty_client.get(f"/embed/{name}").status_code == 404
+
+
+def test_every_module_imports_what_is_served() -> None:
+    for name, (content, media_type) in FILES.items():
+        if media_type.startswith("text/javascript"):
+            for imported in re.findall(r'(?:from|import) "\./([^"]+)"', content.decode()):
+                assert imported in FILES, (name, imported)
+            # Texts never become markup or code.
+            assert not re.search(
+                r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", content.decode()
+            )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*",
+        "'self'",
+        "https://portal.example/",
+        "https://portal.example/path",
+        "https://*.example",
+        "http://portal.example",
+        "https://Portal.example",
+        "https://portal.example:0",
+        "https://portal.example:65536",
+        "https://a;script-src",
+        "https://a,https://b",
+        "0x11=https://a.example",
+        "0x" + "11" * 32 + "=",
+        "data:",
+    ],
+)
+def test_origins_that_are_none(text: str) -> None:
+    with pytest.raises(SettingInvalid, match="SLA_LEDGER_EMBED_ANCESTORS"):
+        EmbedSettings.read({"SLA_LEDGER_EMBED_ANCESTORS": text})
+
+
+def test_origins_of_this_machine_may_be_plain() -> None:
+    text = "http://127.0.0.1:9000 http://localhost http://[::1]:1 https://[2001:db8::1]"
+    assert EmbedSettings.read({"SLA_LEDGER_EMBED_ANCESTORS": text}).of_all == tuple(text.split())

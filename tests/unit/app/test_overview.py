@@ -1,0 +1,84 @@
+"""Windows as bars and as runs: whatever they are, nothing is lost, added or told to whom it is not meant for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.app.overview import MAX_BARS, ObjectiveTerms, bars, budget_used_bps, missed_runs
+
+HOUR_NS = 3600 * 10**9
+AVAILABILITY = ObjectiveTerms("availability", "availability", "99.95", None, None, frozenset())
+NAMES = ("availability", "ttft")
+
+counts = st.fixed_dictionaries({"good": st.integers(0, 2000), "bad": st.integers(0, 3)})
+observed = st.tuples(st.just("observed"), st.fixed_dictionaries(dict.fromkeys(NAMES, counts)))
+nothing = st.tuples(st.sampled_from(["no_data", "excluded"]), st.just({name: {"good": 0, "bad": 0} for name in NAMES}))
+periods = st.lists(observed | nothing, max_size=400)
+
+
+def rows(period: list[tuple[str, dict[str, dict[str, int]]]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "index": index,
+            "start_ns": index * HOUR_NS,
+            "end_ns": (index + 1) * HOUR_NS,
+            "state": state,
+            "cells": cells,
+            "excluded_requests": {"client_cancel": index % 2},
+        }
+        for index, (state, cells) in enumerate(period)
+    ]
+
+
+@given(period=periods, targets=st.booleans())
+def test_bars_hold_all_windows_once(period: list[Any], targets: bool) -> None:
+    windows = rows(period)
+    found = list(bars(windows, [AVAILABILITY], targets=targets))
+    assert len(found) <= MAX_BARS
+    assert sum(bar.windows for bar in found) == len(windows)
+    edges = [edge for bar in found for edge in (bar.start_ns, bar.end_ns)]
+    assert edges == sorted(edges)
+    assert sum(bar.excluded_requests for bar in found) == len(windows) // 2
+    for name, cell in (("good", "good"), ("bad", "bad")):
+        total = sum(row["cells"]["availability"][name] for row in windows)
+        assert sum(getattr(bar.cells["availability"], cell) for bar in found) == total
+    # Missing data shows in whatever it is merged into.
+    assert any(bar.state == "no_data" for bar in found) == any(row["state"] == "no_data" for row in windows)
+
+
+@given(period=periods)
+def test_without_the_target_no_bar_tells_its_side_of_it(period: list[Any]) -> None:
+    for bar in bars(rows(period), [AVAILABILITY], targets=False):
+        cell = bar.cells["availability"]
+        expected = None if cell.good + cell.bad == 0 else "failures" if cell.bad else "clean"
+        assert cell.verdict == expected
+        assert set(bar.cells) == {"availability"}
+
+
+@given(period=periods)
+def test_runs_are_the_windows_below_the_target(period: list[Any]) -> None:
+    windows = rows(period)
+    missed = {
+        row["start_ns"]
+        for row in windows
+        if (cell := row["cells"]["availability"])["bad"] * 10_000 > (cell["good"] + cell["bad"]) * 5
+    }
+    runs = missed_runs(windows, [AVAILABILITY])
+    covered = {start for run in runs for start in range(run.opened_ns, run.closed_ns or 0, HOUR_NS)}
+    assert covered == missed
+    assert sum(run.windows for run in runs) == len(missed)
+    # Maximal: no run begins where another ends.
+    assert not {run.opened_ns for run in runs} & {run.closed_ns for run in runs}
+    assert [run.opened_ns for run in runs] == sorted((run.opened_ns for run in runs), reverse=True)
+
+
+def test_the_budget_is_never_flattered() -> None:
+    assert budget_used_bps(999, 1000, AVAILABILITY) == 20_000
+    assert budget_used_bps(10**9 - 1, 10**9, AVAILABILITY) == 1
+    assert budget_used_bps(5, 5, AVAILABILITY) == 0
+    assert budget_used_bps(0, 0, AVAILABILITY) is None
+    # Where nothing may fail there is no budget to use.
+    assert budget_used_bps(9, 10, ObjectiveTerms("all", "availability", "100", None, None, frozenset())) is None
