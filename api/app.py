@@ -14,6 +14,7 @@ from api.auth.callers import Authentication
 from api.auth.guard import SCOPES, caller_of, check_scopes, principal_of, require_declared
 from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
+from api.bodies import BoundedRequest
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.parameters import check_query
 from api.problems import handle_error
@@ -94,6 +95,7 @@ def create_app(
         before_request=check_query,
         exception_handlers={Exception: handle_error},
         openapi_config=_openapi(),
+        request_class=BoundedRequest,
         request_max_body_size=MAX_BODY_BYTES,
         logging_config=None,
     )
