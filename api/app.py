@@ -14,11 +14,12 @@ from api.auth.callers import Authentication
 from api.auth.guard import SCOPES, caller_of, check_scopes, principal_of, require_declared
 from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
+from api.bodies import BoundedRequest
 from api.desks import Desks
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.embed import pages, summary
 from api.meters import Meters
-from api.parameters import check_request
+from api.parameters import check_query
 from api.problems import handle_error
 from api.rest import agreements, credit_lines, embed_tokens, health, log, metrics, statements, tlog, violations, writing
 from ledger.app.queries import Health
@@ -97,9 +98,10 @@ def create_app(
             "meters": Provide(lambda: meters, sync_to_thread=False),
         },
         guards=[check_scopes],
-        before_request=check_request,
+        before_request=check_query,
         exception_handlers={Exception: handle_error},
         openapi_config=_openapi(),
+        request_class=BoundedRequest,
         request_max_body_size=MAX_BODY_BYTES,
         logging_config=None,
     )

@@ -10,7 +10,7 @@ from litestar import Request
 from litestar.exceptions import NotFoundException
 from litestar.params import HeaderParameter, PathParameter, QueryParameter
 
-from ledger.domain.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical, require_shallow
+from ledger.domain.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical
 from ledger.domain.instant import parse_instant_ns
 from ledger.errors import CursorInvalid, InstantInvalid, NotCanonical, QueryInvalid
 
@@ -123,16 +123,6 @@ def decode_cursor(text: str | None, listing: str) -> str | None:
                 raise _bad_cursor("was made for another list or filter")
             return last_id
     raise _bad_cursor("is not one that this service made")
-
-
-async def check_request(request: Request[Any, Any, Any]) -> None:
-    """Before every handler: its query, and the nesting of the JSON it is going to be given.
-
-    Raises ``QueryInvalid``, ``NotCanonical``, and 404 for paths only Litestar's own schema router knows.
-    """
-    check_query(request)
-    if "data" in request.route_handler.parsed_fn_signature.parameters:
-        require_shallow(await request.body())
 
 
 def check_query(request: Request[Any, Any, Any]) -> None:

@@ -106,8 +106,6 @@ def problem_of(error: Exception, instance: str) -> Problem:
         parameters = _parameters(error.extra)
         detail = "; ".join(f"{item['parameter']}: {item['message']}" for item in parameters) or error.detail
         return _problem(400, QueryInvalid.code, detail, instance, {"parameters": parameters})
-    if isinstance(error, RecursionError):
-        return _problem(400, BadInput.code, "the body is nested too deeply", instance, {})
     if isinstance(error, NotFoundException):
         return _problem(404, NotFound.code, "there is no such resource; /schema/openapi.json lists all", instance, {})
     if isinstance(error, HTTPException) and error.status_code == 405:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -328,6 +329,18 @@ class TestBodies:
         response = client.post("/v1/embed/tokens", content=body, headers=headers)
         assert response.status_code == 400, response.text
         assert response.headers["content-type"] == "application/problem+json"
+
+    @pytest.mark.parametrize("body", [b"[" * 500_000, b'{"a":' * 150_000, b'{"sla_ids": ' + b"[" * 900_000])
+    def test_deep_nesting_does_not_take_the_process_down(self, world: World, client: Client, body: bytes) -> None:
+        limit = sys.getrecursionlimit()
+        # What py_ecc sets when it is imported: more than the stack holds.
+        sys.setrecursionlimit(100_000)
+        try:
+            headers = bearer(world.key(Role.OPERATOR), **{"content-type": "application/json"})
+            response = client.post("/v1/embed/tokens", content=body, headers=headers)
+        finally:
+            sys.setrecursionlimit(limit)
+        assert (response.status_code, response.json()["code"]) == (400, "not_canonical")
 
 
 def test_request_ids_are_kept_where_they_are_plain(world: World, client: Client) -> None:

@@ -17,6 +17,7 @@ from tests.conformance.samples import (
     StepClock,
     agreement,
     anchor,
+    anchor_confirmation,
     attestation,
     line_issued,
     statement,
@@ -40,7 +41,9 @@ def database(postgres_url: str) -> Iterator[PostgresDatabase]:
             tx.events.append("windows/a", windows(1), expected_version=0)
             tx.events.append("statement/a", [statement()], expected_version=0)
             of = statement_id()
-            tx.events.append("attestation/a", [attestation(of), anchor(of)], expected_version=0)
+            tx.events.append(
+                "attestation/a", [attestation(of), anchor(of), anchor_confirmation(of)], expected_version=0
+            )
             tx.events.append("violations/a", [violation(), line_issued()], expected_version=0)
             tx.batches.put(tenant.encode())
             tx.secrets.put("salt", tenant.encode())
