@@ -111,7 +111,7 @@ def _problem(status: int, code: str, detail: str, instance: str, data: Mapping[s
         detail=detail,
         instance=instance,
         code=code,
-        data={key: _plain(value) for key, value in data.items()},
+        data={key: plain(value) for key, value in data.items()},
     )
 
 
@@ -121,7 +121,7 @@ def _parameters(extra: Any) -> list[dict[str, str]]:
     return [{"parameter": str(item.get("key", "")), "message": str(item.get("message", ""))} for item in items]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """``value`` as JSON that every reader understands alike: no number beyond 2^53, no unknown types."""
     if value is None or isinstance(value, bool | str):
         return value
@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence | set | frozenset):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return str(value)

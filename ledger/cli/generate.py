@@ -25,6 +25,7 @@ GENERATORS = (
     "ledger.cli.generate:document_schemas",
     "ledger.cli.generate:event_schemas",
     "ledger.cli.generate:circuit_mains",
+    "api.graphql.schema:sdl_file",
 )
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -1,0 +1,73 @@
+"""What one request carries: who asks, where the answers come from, and what was loaded for it already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+from api.graphql.errors import forbidden, lacking
+from ledger.app.access import METRIC_SCOPES, Principal
+from ledger.app.queries import Queries, Row
+from ledger.app.sla_report import LatencyCache
+from ledger.errors import AccessDenied, NotFound
+
+_EVERY_METRIC = frozenset(METRIC_SCOPES.values())
+
+
+class RequestContext:
+    """The context of one operation. Nothing in it outlives the request, and no other request sees it."""
+
+    def __init__(
+        self,
+        principal: Principal,
+        queries: Queries,
+        *,
+        now_ns: Callable[[], int],
+        latency_cache: LatencyCache,
+        operation_name: str | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.principal = principal
+        self.queries = queries
+        self.operation_name = operation_name
+        self.strict = strict
+        self.denied: Mapping[int, AccessDenied] = {}
+        self.now_ns = now_ns
+        self.latency_cache = latency_cache
+        self._agreements: dict[str, Row] = {}
+
+    def agreement(self, sla_id: str) -> Row:
+        """The agreement in its newest terms, read once a request. Raises ``NotFound``, also for one of others."""
+        if not self.principal.may_see(sla_id):
+            raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
+        if sla_id not in self._agreements:
+            self._agreements[sla_id] = self.queries.agreement(sla_id)
+        return self._agreements[sla_id]
+
+    @cached_property
+    def not_replayed(self) -> Mapping[str, str]:
+        """See ``Queries.not_replayed``."""
+        return self.queries.not_replayed()
+
+    def withheld_metrics(self, sla_id: str, objective_ids: Iterable[str]) -> Mapping[str, AccessDenied]:
+        """Why the counts of some objectives are not shown, by the objective's id.
+
+        What an objective measures is said by its agreement; where that is not known every scope of metrics is needed.
+        """
+        if not lacking(self.principal, _EVERY_METRIC):
+            return {}
+        indicators = self._indicators(sla_id)
+        withheld = {}
+        for name in objective_ids:
+            scope = METRIC_SCOPES.get(indicators.get(name, ""))
+            missing = lacking(self.principal, _EVERY_METRIC if scope is None else (scope,))
+            if missing:
+                withheld[name] = forbidden(self.principal, f"objective_result.{name}", missing)
+        return withheld
+
+    def _indicators(self, sla_id: str) -> Mapping[str, str]:
+        try:
+            document = self.agreement(sla_id)["document"]
+        except NotFound:
+            return {}
+        return {found["id"]: found["indicator"] for found in document["objectives"]}
