@@ -11,9 +11,11 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import License
 
 from api.edge import LOOPBACK_HOSTS, Edge
+from api.graphql.route import create_graphql
 from api.parameters import check_query
 from api.problems import handle_error
 from api.rest import agreements, health, log, statements, tlog
+from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
 
@@ -42,15 +44,18 @@ HANDLERS = (
     health.ready,
 )
 
+_LOCAL_OPERATOR = Principal("local operator", "default", ROLE_SCOPES[Role.OPERATOR])
+
 
 def create_app(
     queries: Queries, *, health: Health, public_log: PublicLog, hosts: Iterable[str] = LOOPBACK_HOSTS
 ) -> Edge:
     """The ASGI application. ``hosts`` are the names, without port, that it answers to."""
     litestar = Litestar(
-        route_handlers=HANDLERS,
+        route_handlers=[*HANDLERS, create_graphql(lambda _: queries)],
         dependencies={
             "queries": Provide(lambda: queries, sync_to_thread=False),
+            "principal": Provide(lambda: _LOCAL_OPERATOR, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
             "public_log": Provide(lambda: public_log, sync_to_thread=False),
         },

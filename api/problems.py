@@ -71,7 +71,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 def problem_of(error: Exception, instance: str) -> Problem:
     """The problem document of any error. What is not of the error tree tells nothing about itself."""
     if isinstance(error, SlaLedgerError):
-        return _problem(_status(error), error.code, error.message, instance, error.data)
+        return _problem(status_of(error), error.code, error.message, instance, error.data)
     if isinstance(error, ValidationException):
         parameters = _parameters(error.extra)
         detail = "; ".join(f"{item['parameter']}: {item['message']}" for item in parameters) or error.detail
@@ -95,7 +95,7 @@ def handle_error(request: Request[Any, Any, Any], error: Exception) -> Response[
     return Response(encode_problem(problem), status_code=problem.status, media_type=PROBLEM_MEDIA_TYPE)
 
 
-def _status(error: SlaLedgerError) -> int:
+def status_of(error: SlaLedgerError) -> int:
     if isinstance(error, MethodNotAllowed):
         return 405
     if isinstance(error, HostNotServed):

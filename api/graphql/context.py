@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from api.graphql.errors import forbidden, lacking
-from ledger.app.access import METRIC_SCOPES, Principal
+from ledger.app.access import FIELD_SCOPES, METRIC_SCOPES, Principal, Scope, redact
 from ledger.app.queries import Queries, Row
 from ledger.app.sla_report import LatencyCache
 from ledger.errors import AccessDenied, NotFound
@@ -35,6 +35,14 @@ class RequestContext:
         self.now_ns = now_ns
         self.latency_cache = latency_cache
         self._agreements: dict[str, Row] = {}
+        self._sees_all: dict[str, bool] = {}
+
+    def seen(self, resource: str, row: Row) -> Row:
+        """The row with None for what the principal may not see; the row itself where that is nothing."""
+        if resource not in self._sees_all:
+            needed = frozenset[Scope]().union(*FIELD_SCOPES[resource].values())
+            self._sees_all[resource] = self.principal.scopes >= needed
+        return row if self._sees_all[resource] else redact(resource, row, self.principal)[0]
 
     def agreement(self, sla_id: str) -> Row:
         """The agreement in its newest terms, read once a request. Raises ``NotFound``, also for one of others."""

@@ -245,17 +245,22 @@ class Gate(SchemaExtension):
 class GatedExecutor(StrawberryGraphQLCoreExecutionContext):
     """Answers a field that the gate refused with null and its error."""
 
-    def execute_field(
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.context_value.denied:
+            # Per instance: where nothing was refused no field pays for the question.
+            self.execute_field = self._execute_field  # type: ignore[method-assign]
+
+    def _execute_field(
         self, parent_type: Any, source: Any, field_details_list: Any, path: Any, position_context: Any
     ) -> Any:
         denied: Mapping[int, AccessDenied] = self.context_value.denied
-        if denied:
-            # One response key may come from several nodes; one that is refused withholds the value.
-            for details in field_details_list:
-                error = denied.get(id(details.node))
-                if error is not None:
-                    definition = self.schema.get_field(parent_type, details.node.name.value)
-                    shape = GraphQLString if definition is None else definition.type
-                    self.handle_field_error(error, shape, field_details_list, path)
-                    return None
+        # One response key may come from several nodes; one that is refused withholds the value.
+        for details in field_details_list:
+            error = denied.get(id(details.node))
+            if error is not None:
+                definition = self.schema.get_field(parent_type, details.node.name.value)
+                shape = GraphQLString if definition is None else definition.type
+                self.handle_field_error(error, shape, field_details_list, path)
+                return None
         return super().execute_field(parent_type, source, field_details_list, path, position_context)

@@ -13,12 +13,13 @@ from litestar import MediaType, Request, Response, post
 from litestar.di import NamedDependency
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import RawBody
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from api.graphql.context import RequestContext
-from api.graphql.errors import LimitExceeded, RequestUnusable, present
+from api.graphql.errors import LimitExceeded, RequestUnusable, present_all
 from api.graphql.limits import Limits
 from api.graphql.schema import RoleSchema, Schemas
 from ledger.app.access import Principal
@@ -28,6 +29,7 @@ from ledger.domain.canonical import parse_json
 from ledger.errors import NotCanonical, Unauthenticated
 
 PATH = "/graphql"
+_OBJECTS = ("variables", "extensions")
 _MEMBERS = {"query", "operationName", "variables", "extensions"}
 
 
@@ -67,10 +69,11 @@ def create_graphql(
         opt={"scopes": (), "authenticated": True},
     )
     def graphql(
-        request: Request[Any, Any, Any], body: bytes, principal: NamedDependency[Principal | None]
+        request: Request[Any, Any, Any], body: RawBody, principal: NamedDependency[Principal | None]
     ) -> Response[bytes]:
         """Queries over what REST serves; docs/schema.graphql is the schema, docs/graphql.md explains it."""
-        if principal is None:
+        # A tenant without a name is nobody's: who asks is not known.
+        if principal is None or not principal.tenant:
             raise Unauthenticated("GraphQL needs credentials; send them in the Authorization header")
         _require_json(request)
         asked = read_request(body, schemas.limits)
@@ -103,10 +106,11 @@ def run(schema: RoleSchema, asked: GraphQLRequest, context: RequestContext) -> d
         result = _refused("the document has no operation of that name; see operationName")
     except InvalidOperationTypeError:
         result = _refused("queries alone are served; REST writes")
-    errors = [present(error) for error in result.errors or ()]
-    # An operation that did not run has no member `data` (GraphQL, 7.1).
-    data = {} if result.data is None and not _ran(errors) else {"data": result.data}
-    return {**data, **({"errors": errors} if errors else {})}
+    found = result.errors or []
+    # An operation that did not run has no member `data` (GraphQL, 7.1); an error of one that ran has a path.
+    ran = result.data is not None or any(error.path is not None for error in found)
+    answer = {"data": result.data} if ran else {}
+    return {**answer, "errors": present_all(found)} if found else answer
 
 
 def read_request(body: bytes, limits: Limits) -> GraphQLRequest:
@@ -126,12 +130,13 @@ def read_request(body: bytes, limits: Limits) -> GraphQLRequest:
         known = ", ".join(sorted(_MEMBERS))
         raise RequestUnusable(f"unknown member {unknown[0][:40]!r}; known: {known}", member=unknown[0][:40])
     query, name = value.get("query"), value.get("operationName")
-    variables, extensions = value.get("variables") or {}, value.get("extensions") or {}
+    # Null is the same as absent.
+    variables, extensions = ({} if value.get(member) is None else value[member] for member in _OBJECTS)
     if not isinstance(query, str) or not query.strip():
         raise RequestUnusable("query must be a text with an operation", member="query")
     if name is not None and not isinstance(name, str):
         raise RequestUnusable("operationName must be a text", member="operationName")
-    for member, found in (("variables", variables), ("extensions", extensions)):
+    for member, found in zip(_OBJECTS, (variables, extensions), strict=True):
         if not isinstance(found, dict):
             raise RequestUnusable(f"{member} must be an object", member=member)
     strict = extensions.get("strict", False)
@@ -149,7 +154,3 @@ def _require_json(request: Request[Any, Any, Any]) -> None:
 
 def _refused(message: str) -> ExecutionResult:
     return ExecutionResult(data=None, errors=[GraphQLError(message)])
-
-
-def _ran(errors: list[dict[str, Any]]) -> bool:
-    return all("path" in error for error in errors)

@@ -20,7 +20,7 @@ from strawberry.types import ExecutionContext
 from strawberry.types.base import StrawberryObjectDefinition
 from strawberry.types.field import StrawberryField
 
-from api.graphql.access import Auth, Requirement, requirement
+from api.graphql.access import Auth, Requirement, guarded, requirement
 from api.graphql.errors import log_unexpected
 from api.graphql.gate import CheckedDocument, Gate, GatedExecutor, WholeSchema
 from api.graphql.limits import Limits, parse_bounded
@@ -83,6 +83,11 @@ class RoleSchema(_Declared):
 
     def __init__(self, scopes: frozenset[Scope], whole: WholeSchema, limits: Limits) -> None:
         super().__init__(scopes)
+        for (type_name, field_name), needed in whole.requirements.items():
+            # Neither is there where the field, or all that leads to the type, is forbidden.
+            field = getattr(self._schema.get_type(type_name), "fields", {}).get(field_name)
+            if field is not None:
+                field.resolve = guarded(field.resolve, f"{type_name}.{field_name}", needed)
         self.whole = whole
         self.limits = limits
         self._documents: _Recent[CheckedDocument] = _Recent(_MAX_DOCUMENTS)

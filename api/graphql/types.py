@@ -12,7 +12,6 @@ from api.graphql.access import metric, resolves, resource, scoped
 from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
-from ledger.app.access import redact
 from ledger.app.queries import Row
 from ledger.domain.money import format_minor_units
 from ledger.errors import AccessDenied
@@ -154,7 +153,7 @@ class Connection(Generic[Node]):
 
 
 def agreement_of(row: Row, context: RequestContext) -> Agreement:
-    seen, _ = redact("agreement", row, context.principal)
+    seen = context.seen("agreement", row)
     document: Mapping[str, Any] = row["document"]
     return Agreement(
         sla_id=strawberry.ID(row["sla_id"]),
@@ -175,7 +174,7 @@ def agreement_of(row: Row, context: RequestContext) -> Agreement:
 
 
 def statement_of(row: Row, context: RequestContext) -> Statement:
-    seen, _ = redact("statement", row, context.principal)
+    seen = context.seen("statement", row)
     anchor, attestation, credit = seen["anchor"], seen["attestation"], seen["credit"]
     return Statement(
         id=strawberry.ID(row["id"]),
@@ -200,7 +199,7 @@ def statement_of(row: Row, context: RequestContext) -> Statement:
 
 
 def credit_of(row: Row, context: RequestContext) -> Credit:
-    seen, _ = redact("credit", row, context.principal)
+    seen = context.seen("credit", row)
     return Credit(
         statement_id=strawberry.ID(row["statement_id"]),
         sla_id=strawberry.ID(row["sla_id"]),
@@ -219,7 +218,7 @@ def _objectives(row: Row, context: RequestContext) -> list[ObjectiveResult]:
 
 
 def _objective(row: Row, denied: AccessDenied | None, context: RequestContext) -> ObjectiveResult:
-    seen, _ = redact("objective_result", row, context.principal)
+    seen = context.seen("objective_result", row)
     good, valid = row["good"], row["valid"]
     # A field whose value is an error reads null and reports it, and costs nothing where there is none.
     refusal = cast(Any, denied)
