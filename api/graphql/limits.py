@@ -32,7 +32,7 @@ class Limits:
     """What one request may ask for. The introspection query of common clients needs 15 levels."""
 
     body_bytes: int = 64 * 1024
-    tokens: int = 2000
+    tokens: int = 1000
     brackets: int = 64
     depth: int = 15
     aliases: int = 30

@@ -112,3 +112,10 @@ def limits() -> Limits:
 
 def codes(answer: Any) -> list[str]:
     return [error["extensions"]["code"] for error in answer.get("errors", [])]
+
+
+def fill(query: str, *values: object) -> str:
+    """``query`` with each ``%s`` replaced, in order: braces mean something in GraphQL."""
+    for value in values:
+        query = query.replace("%s", str(value), 1)
+    return query

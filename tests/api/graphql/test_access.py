@@ -18,7 +18,7 @@ from ledger.app.access import FIELD_SCOPES, ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 from ledger.errors import StorageUnavailable
-from tests.api.graphql.conftest import ADMIN, FINANCE, NOTHING, OPERATOR, VIEWER, Asker, World, codes, holding
+from tests.api.graphql.conftest import ADMIN, FINANCE, NOTHING, OPERATOR, VIEWER, Asker, World, codes, fill, holding
 
 CANARIES = ("80000", "800.00", "99.95", "8000.00", "10 % of", "credit_percent", str(2**200), "0101010101")
 """Texts of the credit, its steps, the targets, the terms and the proof of the statements of ``world``."""
@@ -31,7 +31,8 @@ ATTACKS = {
     "fragment": "query ($id: ID!) { statement(id: $id) { ...F } } fragment F on Statement { id credit { ...M } } "
     "fragment M on Money { amount }",
     "inline fragment": "query ($id: ID!) { statement(id: $id) { id ... on Statement { ... { credit { amount } } } } }",
-    "fragment on the root": "query ($id: ID!) { ...Q } fragment Q on Query { statement(id: $id) { credit { amount } } }",
+    "fragment on the root": "query ($id: ID!) { ...Q } "
+    "fragment Q on Query { statement(id: $id) { credit { amount } } }",
     "include by variable": "query ($id: ID!, $yes: Boolean = true) "
     "{ statement(id: $id) { id credit @include(if: $yes) { amount } } }",
     "skip by literal": "query ($id: ID!) { statement(id: $id) { id credit @skip(if: false) { amount } } }",
@@ -66,7 +67,7 @@ def test_a_viewer_never_obtains_a_credit_or_a_threshold(ask: Asker, world: World
 @pytest.mark.parametrize(
     "query",
     [
-        '{ statement(id: "80000") { id } }',
+        '{ statement(id: "nothing") { id } }',
         '{ credits(slaId: "x") { edges { cursor } } }',
         '{ statements(after: "credits") { edges { node { id } } } }',
         "{ statements(first: 0) { edges { node { credit { amount } } } } }",
@@ -76,8 +77,9 @@ def test_a_viewer_never_obtains_a_credit_or_a_threshold(ask: Asker, world: World
     ],
 )
 def test_the_text_of_an_error_holds_no_canary(ask: Asker, world: World, query: str) -> None:
-    answer = json.dumps(ask(query, by=VIEWER)).replace('\\"80000\\"', "").replace("no statement 80000", "")
-    assert not any(canary in answer.replace('"statement": "80000"', "") for canary in CANARIES)
+    answer = ask(query, by=VIEWER)
+    assert answer["errors"]
+    assert not any(canary in json.dumps(answer) for canary in CANARIES)
 
 
 def test_a_denied_field_is_null_and_its_neighbours_are_there(ask: Asker, world: World) -> None:
@@ -143,7 +145,7 @@ def test_a_scope_in_the_query_narrows(ask: Asker, world: World) -> None:
 
 def test_every_scope_in_the_query_counts(ask: Asker, world: World) -> None:
     both = '@auth(scope: "sla:read:uptime") @auth(scope: "sla:read:credits")'
-    answer = ask("{ statements %s { edges { cursor } } }" % both, by=VIEWER)
+    answer = ask(fill("{ statements %s { edges { cursor } } }", both), by=VIEWER)
     assert answer["data"] == {"statements": None}
     assert codes(answer) == ["FORBIDDEN"]
     merged = '{ statements { edges { cursor } } ... { statements @auth(scope: "x") { pageInfo { hasNextPage } } } }'
@@ -264,7 +266,7 @@ def test_a_guest_sees_its_agreements_alone(ask: Asker, ledger: Any) -> None:
         there, nowhere = (ask(query % sla_id, by=guest) for sla_id in (others, "0x" + "ff" * 32))
         assert codes(there) == codes(nowhere) == ["NOT_FOUND"]
         assert json.dumps(there).replace(others, "") == json.dumps(nowhere).replace("0x" + "ff" * 32, "")
-    assert codes(ask('{ statement(id: "%s") { id } }' % days[1], by=guest)) == ["NOT_FOUND"]
+    assert codes(ask(fill('{ statement(id: "%s") { id } }', days[1]), by=guest)) == ["NOT_FOUND"]
 
 
 def test_another_tenant_sees_nothing_also_with_everything_warm(ask: Asker, world: World) -> None:
@@ -367,8 +369,8 @@ def test_many_errors_are_cut_and_counted(ask: Asker, ledger: Any) -> None:
     sla_id = ledger.agreement(1)
     for day in range(25):
         ledger.statement(sla_id, day)
-    query = "{ %s }" % " ".join(
-        f"a{n}: statements {{ edges {{ node {{ credit {{ amount }} trace }} }} }}" for n in range(5)
+    query = fill(
+        "{ %s }", " ".join(f"a{n}: statements {{ edges {{ node {{ credit {{ amount }} trace }} }} }}" for n in range(5))
     )
     answer = ask(query, by=VIEWER)
     assert len(answer["errors"]) == 201

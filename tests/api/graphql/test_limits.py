@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from graphql import get_introspection_query
 
 from api.graphql.errors import LimitExceeded
 from api.graphql.limits import Limits, parse_bounded
-from tests.api.graphql.conftest import ADMIN, VIEWER, Asker, World, asker_over, codes
+from tests.api.graphql.conftest import ADMIN, VIEWER, Asker, World, asker_over, codes, fill
 
 PAGE = "statements(first: 100) { edges { node { id period state objectives { id good valid } credit { amount } } } }"
 
@@ -28,17 +29,20 @@ def nested(levels: int) -> str:
 @pytest.mark.parametrize(
     ("query", "limit"),
     [
-        ("{ %s }" % " ".join(f"a{n}: __typename" for n in range(31)), "aliases"),
-        ("{ ...F } fragment F on Query { %s }" % " ".join(f"a{n}: __typename" for n in range(31)), "aliases"),
+        (fill("{ %s }", " ".join(f"a{n}: __typename" for n in range(31))), "aliases"),
+        (fill("{ ...F } fragment F on Query { %s }", " ".join(f"a{n}: __typename" for n in range(31))), "aliases"),
         (nested(16), "depth"),
         ("{ a ...F0 } " + " ".join(f"fragment F{n} on Query {{ a {{ ...F{n + 1} }} }}" for n in range(20)), "depth"),
         (nested(65), "brackets"),
         (nested(5000), "brackets"),
-        ('{ agreements(after: %s"x"%s) { edges { cursor } } }' % ("[" * 70, "]" * 70), "brackets"),
+        (fill('{ agreements(after: %s"x"%s) { edges { cursor } } }', "[" * 70, "]" * 70), "brackets"),
         (" ".join(f"fragment F{n} on Query {{ __typename }}" for n in range(31)) + " { __typename }", "fragments"),
         (" ".join(f"query Q{n} {{ __typename }}" for n in range(11)), "operations"),
-        ("{ %s }" % " ".join(f"a{n}: {PAGE}" for n in range(20)), "cost"),
-        ("query ($n: Int! = 100) { %s }" % " ".join(f"a{n}: {PAGE}" for n in range(20)).replace("100", "$n"), "cost"),
+        (fill("{ %s }", " ".join(f"a{n}: {PAGE}" for n in range(20))), "cost"),
+        (
+            fill("query ($n: Int! = 100) { %s }", " ".join(f"a{n}: {PAGE}" for n in range(20)).replace("100", "$n")),
+            "cost",
+        ),
         ("{ statements(first: 2147483647) { edges { node { id } } } }", "cost"),
     ],
 )
@@ -47,8 +51,18 @@ def test_too_large_an_operation_is_refused_before_it_runs(ask: Asker, world: Wor
 
 
 def test_tokens_are_counted(ask: Asker) -> None:
-    answer = ask("{ %s }" % "__typename " * 2001)
+    answer = ask(fill("{ %s }", "__typename " * 1001))
     assert codes(answer) == ["GRAPHQL_PARSE_FAILED"]
+    assert "1000 tokens" in answer["errors"][0]["message"]
+    assert "errors" not in ask(fill("{ %s }", "__typename " * 400))
+
+
+@pytest.mark.slow
+def test_what_the_limits_admit_is_validated_in_bounded_time(ask: Asker, world: World) -> None:
+    """Fields under one key are compared pair by pair: the tokens are what bounds that."""
+    started = time.perf_counter()
+    ask(fill("{ %s }", "statements { edges { node { agreement { slaId } } } } " * 70))
+    assert time.perf_counter() - started < 10
 
 
 def test_a_bracket_in_a_string_or_comment_nests_nothing() -> None:
@@ -70,12 +84,12 @@ def test_fragments_that_lead_in_a_circle_are_named(ask: Asker) -> None:
 
 def test_fragments_that_multiply_are_walked_once_and_counted_each_time(ask: Asker) -> None:
     doubling = " ".join(f"fragment F{n} on Statement {{ ...F{n + 1} ... {{ ...F{n + 1} }} }}" for n in range(25))
-    query = "{ statements { edges { node { ...F0 } } } } %s fragment F25 on Statement { id }" % doubling
+    query = fill("{ statements { edges { node { ...F0 } } } } %s fragment F25 on Statement { id }", doubling)
     assert refused_by(ask(query)) == "cost"
 
 
 def test_a_page_of_everything_and_the_tools_introspection_are_within_the_limits(ask: Asker, world: World) -> None:
-    assert "errors" not in ask("{ %s }" % PAGE, by=ADMIN)
+    assert "errors" not in ask(fill("{ %s }", PAGE), by=ADMIN)
     for deprecated in (False, True):
         query = get_introspection_query(specified_by_url=True, input_value_deprecation=deprecated)
         assert "errors" not in ask(query, by=VIEWER)
@@ -88,8 +102,8 @@ def test_introspection_in_a_circle_is_refused(ask: Asker) -> None:
 
 def test_reports_cost_what_they_read(ask: Asker) -> None:
     report = 'slaReport(customerId: "default", timeWindow: {range: LAST_HOUR}) { p95LatencyMs }'
-    assert refused_by(ask("{ %s }" % " ".join(f"r{n}: {report}" for n in range(11)))) == "cost"
-    assert "errors" not in ask("{ %s }" % report)
+    assert refused_by(ask(fill("{ %s }", " ".join(f"r{n}: {report}" for n in range(11))))) == "cost"
+    assert "errors" not in ask(fill("{ %s }", report))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +134,7 @@ def test_nor_are_mistakes_in_variables(ask: Asker, window: dict[str, str]) -> No
 
 
 def test_the_number_of_errors_is_bounded(ask: Asker) -> None:
-    answer = ask("{ %s }" % " ".join(f"nothing{n}" for n in range(200)))
+    answer = ask(fill("{ %s }", " ".join(f"nothing{n}" for n in range(200))))
     assert len(answer["errors"]) <= 21
 
 

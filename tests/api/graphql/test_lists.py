@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.graphql.conftest import Asker, World, codes
+from tests.api.graphql.conftest import Asker, World, codes, fill
 
 
 def walk(ask: Asker, query: str, first: int, **variables: Any) -> list[list[dict[str, Any]]]:
@@ -57,7 +57,7 @@ def test_a_list_without_items_is_a_page(ask: Asker) -> None:
 
 @pytest.mark.parametrize(("first", "code"), [(0, "QUERY_INVALID"), (-1, "QUERY_INVALID"), (101, "QUERY_INVALID")])
 def test_a_page_has_1_to_100_items(ask: Asker, first: int, code: str) -> None:
-    answer = ask("{ agreements(first: %d) { edges { cursor } } }" % first)
+    answer = ask(fill("{ agreements(first: %s) { edges { cursor } } }", first))
     assert answer["data"] == {"agreements": None}
     assert codes(answer) == [code]
 
@@ -65,9 +65,9 @@ def test_a_page_has_1_to_100_items(ask: Asker, first: int, code: str) -> None:
 def test_a_cursor_continues_the_list_it_was_made_for(ask: Asker, world: World) -> None:
     cursor = ask("{ statements(first: 1) { edges { cursor } } }")["data"]["statements"]["edges"][0]["cursor"]
     for query in (
-        '{ credits(after: "%s") { edges { cursor } } }' % cursor,
-        '{ statements(slaId: "%s", after: "%s") { edges { cursor } } }' % (world.sla_id, cursor),
-        '{ statements(after: "%sA") { edges { cursor } } }' % cursor,
+        fill('{ credits(after: "%s") { edges { cursor } } }', cursor),
+        fill('{ statements(slaId: "%s", after: "%s") { edges { cursor } } }', world.sla_id, cursor),
+        fill('{ statements(after: "%sA") { edges { cursor } } }', cursor),
         '{ statements(after: "") { edges { cursor } } }',
     ):
         assert codes(ask(query)) == ["CURSOR_INVALID"]
@@ -75,7 +75,7 @@ def test_a_cursor_continues_the_list_it_was_made_for(ask: Asker, world: World) -
 
 def test_a_cursor_of_rest_is_one_of_graphql(ask: Asker, client: Any, world: World) -> None:
     cursor = client.get("/v1/statements?limit=1").json()["next_cursor"]
-    answer = ask('{ statements(after: "%s") { edges { node { id } } } }' % cursor)
+    answer = ask(fill('{ statements(after: "%s") { edges { node { id } } } }', cursor))
     assert [edge["node"]["id"] for edge in answer["data"]["statements"]["edges"]] == world.statements[1:]
 
 

@@ -21,7 +21,7 @@ from ledger.domain.instant import format_instant_ns
 from ledger.domain.window import period_named
 from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
-from tests.api.graphql.conftest import FINANCE, NOW_NS, VIEWER, Asker, asker_over, codes, holding
+from tests.api.graphql.conftest import FINANCE, NOW_NS, VIEWER, Asker, asker_over, codes, fill, holding
 
 DAY = "2023-12-19/P1D"
 ALL = "from to uptimePercent errorRatePercent requests windows p95LatencyMs measuredRequests"
@@ -29,7 +29,7 @@ WHOLE_DAY = '{from: "2023-12-19T01:00:00+01:00", to: "2023-12-20T00:00:00.000000
 
 
 def report(ask: Asker, window: str, fields: str = ALL, *, customer: str = "default", **options: Any) -> Any:
-    return ask('{ slaReport(customerId: "%s", timeWindow: %s) { %s } }' % (customer, window, fields), **options)
+    return ask(fill('{ slaReport(customerId: "%s", timeWindow: %s) { %s } }', customer, window, fields), **options)
 
 
 @pytest.fixture
@@ -59,21 +59,15 @@ def read_rows(data: bytes) -> Any:
 
 
 def requests(start_ns: int, count: int = 20_000) -> bytes:
-    lines = []
+    rows = []
     for n in range(count):
-        e2e = "9" if n == 0 else "2.0000005" if n % 20 == 1 else "0.7815"
-        failed = n == 5
-        lines.append(
-            '{"request_id":"r%d","started_at":"%s","service":"example-chat","ttft_s":%s,"e2e_s":%s,"error_code":%s}\n'
-            % (
-                n,
-                format_instant_ns(start_ns + n * 4 * 10**9),
-                0 if failed else 0.2,
-                0 if failed else e2e,
-                500 if failed else "null",
-            )
+        failed, slow = n == 5, "9" if n == 0 else "2.0000005" if n % 20 == 1 else "0.7815"
+        first_token, e2e, code = ("0", "0", "500") if failed else ("0.2", slow, "null")
+        rows.append(
+            f'{{"request_id":"r{n}","started_at":"{format_instant_ns(start_ns + n * 4 * 10**9)}",'
+            f'"service":"example-chat","ttft_s":{first_token},"e2e_s":{e2e},"error_code":{code}}}'
         )
-    return "".join(lines).encode()
+    return "\n".join(rows).encode() + b"\n"
 
 
 @pytest.mark.slow

@@ -118,8 +118,9 @@ def test_the_report_counts_committed_windows_wholly_inside() -> None:
     record(desk, (log(*rows), DAY))
     with desk.database.read() as tx:
         assert uptime(tx, DAY, may_see=lambda _: True) == Uptime(0, 0, 0), "nothing is judged yet"
+    registered = desk.register()
     with desk.database.begin() as tx:
-        evaluate_windows(tx, desk.register(), desk.period, read_rows=read_rows)
+        evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
     halves = Interval(DAY.start_ns + HOUR_NS // 2, DAY.start_ns + 5 * HOUR_NS - 1)
     with desk.database.read() as tx:
         assert uptime(tx, DAY, may_see=lambda _: True) == Uptime(23, 24, 24)
