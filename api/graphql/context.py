@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from api.graphql.errors import forbidden, lacking
@@ -57,25 +57,28 @@ class RequestContext:
         """See ``Queries.not_replayed``."""
         return self.queries.not_replayed()
 
-    def withheld_metrics(self, sla_id: str, objective_ids: Iterable[str]) -> Mapping[str, AccessDenied]:
-        """Why the counts of some objectives are not shown, by the objective's id.
+    def withheld_metrics(self, statement: Row) -> Mapping[str, AccessDenied]:
+        """Why the counts of some of a statement's objectives are not shown, by the objective's id.
 
-        What an objective measures is said by its agreement; where that is not known every scope of metrics is needed.
+        What an objective measures is said by the terms that the statement was made under; where those are not at hand,
+        every scope of metrics is needed.
         """
         if not lacking(self.principal, _EVERY_METRIC):
             return {}
-        indicators = self._indicators(sla_id)
+        indicators = self._indicators(statement)
         withheld = {}
-        for name in objective_ids:
+        for name in (result["id"] for result in statement["objectives"]):
             scope = METRIC_SCOPES.get(indicators.get(name, ""))
             missing = lacking(self.principal, _EVERY_METRIC if scope is None else (scope,))
             if missing:
                 withheld[name] = forbidden(self.principal, f"objective_result.{name}", missing)
         return withheld
 
-    def _indicators(self, sla_id: str) -> Mapping[str, str]:
+    def _indicators(self, statement: Row) -> Mapping[str, str]:
         try:
-            document = self.agreement(sla_id)["document"]
+            agreement = self.agreement(statement["sla_id"])
         except NotFound:
             return {}
-        return {found["id"]: found["indicator"] for found in document["objectives"]}
+        if agreement["doc_sha256"] != statement["doc_sha256"]:
+            return {}
+        return {found["id"]: found["indicator"] for found in agreement["document"]["objectives"]}

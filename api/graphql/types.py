@@ -212,9 +212,8 @@ def credit_of(row: Row, context: RequestContext) -> Credit:
 
 
 def _objectives(row: Row, context: RequestContext) -> list[ObjectiveResult]:
-    results = row["objectives"]
-    withheld = context.withheld_metrics(row["sla_id"], [result["id"] for result in results])
-    return [_objective(result, withheld.get(result["id"]), context) for result in results]
+    withheld = context.withheld_metrics(row)
+    return [_objective(result, withheld.get(result["id"]), context) for result in row["objectives"]]
 
 
 def _objective(row: Row, denied: AccessDenied | None, context: RequestContext) -> ObjectiveResult:

@@ -248,8 +248,12 @@ def test_counts_need_the_scope_of_what_their_objective_measures(ask: Asker, worl
     assert finance["data"]["statements"]["edges"][0]["node"]["objectives"][0]["good"] is None
 
 
-def test_counts_of_an_agreement_that_is_not_known_need_every_metric(ask: Asker, ledger: Any) -> None:
-    ledger.statement("0x" + "77" * 32)
+@pytest.mark.parametrize("terms", ["unknown", "amended"])
+def test_counts_under_terms_that_are_not_at_hand_need_every_metric(ask: Asker, ledger: Any, terms: str) -> None:
+    if terms == "unknown":
+        ledger.statement("0x" + "77" * 32)
+    else:
+        ledger.statement(ledger.agreement(1), doc_sha256="cd" * 32)
     query = "{ statements { edges { node { objectives { good } } } } }"
     assert codes(ask(query, by=holding(Scope.READ_AGREEMENTS, Scope.READ_UPTIME))) == ["FORBIDDEN"]
     assert "errors" not in ask(query, by=VIEWER)
