@@ -18,6 +18,7 @@ from api.bodies import BoundedRequest
 from api.desks import Desks
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.embed import pages, summary
+from api.graphql.route import create_graphql
 from api.meters import Meters
 from api.parameters import check_query
 from api.problems import handle_error
@@ -86,6 +87,7 @@ def create_app(
         route_handlers=[
             *HANDLERS,
             *([] if guests is None else [embed_tokens.make_guest_token]),
+            create_graphql(lambda principal: desks.queries.of_tenant(principal.tenant)),
             *([] if desks.commands is None else writing.HANDLERS),
         ],
         dependencies={

@@ -128,8 +128,24 @@ FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
     "objective_result": {"target": frozenset({Scope.READ_THRESHOLDS})},
     "violation": {"target": frozenset({Scope.READ_THRESHOLDS}), "credit": frozenset({Scope.READ_CREDITS})},
     "credit": {},
+    "sla_report": {
+        "uptime_percent": frozenset({Scope.READ_UPTIME}),
+        "error_rate_percent": frozenset({Scope.READ_UPTIME}),
+        "requests": frozenset({Scope.READ_UPTIME}),
+        "windows": frozenset({Scope.READ_UPTIME}),
+        "p95_latency_ms": frozenset({Scope.READ_LATENCY}),
+        "measured_requests": frozenset({Scope.READ_LATENCY}),
+    },
 }
 """Members of rows that need more than the resource itself, by resource; all scopes named are needed."""
+
+RESOURCE_SCOPES: Mapping[str, frozenset[Scope]] = {
+    "agreements": frozenset({Scope.READ_AGREEMENTS}),
+    "statements": frozenset({Scope.READ_AGREEMENTS}),
+    "credits": frozenset({Scope.READ_CREDITS}),
+    "violations": frozenset({Scope.READ_VIOLATIONS}),
+}
+"""What the resources themselves need, by their name in the plural; their members may need more."""
 
 METRIC_SCOPES: Mapping[str, Scope] = {
     "availability": Scope.READ_UPTIME,

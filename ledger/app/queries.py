@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
+from ledger.app import sla_report
 from ledger.app.access import DEFAULT_TENANT, Principal
+from ledger.app.observations import ReadRows
 from ledger.app.overview import Overview, read_overview
 from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
+from ledger.domain.interval import Interval
 from ledger.errors import CursorInvalid, NotFound, OutsideTree, SlaLedgerError
 
 Row = Mapping[str, Any]
@@ -168,6 +171,18 @@ class Queries:
         with self._database.read() as tx:
             rows = _among(tx.views.credits(_known(tx, sla_id)), among)
         return _page(rows, "statement_id", after, limit)
+
+    def uptime(self, within: Interval, *, may_see: Callable[[str], bool]) -> sla_report.Uptime:
+        """See ``ledger.app.sla_report.uptime``."""
+        with self._database.read() as tx:
+            return sla_report.uptime(tx, within, may_see=may_see)
+
+    def response_latency(
+        self, within: Interval, *, read_rows: ReadRows, may_see: Callable[[str], bool], cache: sla_report.LatencyCache
+    ) -> sla_report.Latency:
+        """See ``ledger.app.sla_report.response_latency``."""
+        with self._database.read() as tx:
+            return sla_report.response_latency(tx, within, read_rows=read_rows, may_see=may_see, cache=cache)
 
     def bundle(self, statement_id: str) -> bytes:
         """The exact bytes of a statement's bundle; raises ``NotFound``."""

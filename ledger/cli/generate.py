@@ -26,6 +26,7 @@ GENERATORS = (
     "ledger.cli.generate:event_schemas",
     "ledger.cli.generate:circuit_mains",
     "ledger.cli.access_policy:access_policy",
+    "api.graphql.schema:sdl_file",
 )
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -1,0 +1,84 @@
+"""What one request carries: who asks, where the answers come from, and what was loaded for it already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from api.graphql.errors import forbidden, lacking
+from ledger.app.access import FIELD_SCOPES, METRIC_SCOPES, Principal, Scope, redact
+from ledger.app.queries import Queries, Row
+from ledger.app.sla_report import LatencyCache
+from ledger.errors import AccessDenied, NotFound
+
+_EVERY_METRIC = frozenset(METRIC_SCOPES.values())
+
+
+class RequestContext:
+    """The context of one operation. Nothing in it outlives the request, and no other request sees it."""
+
+    def __init__(
+        self,
+        principal: Principal,
+        queries: Queries,
+        *,
+        now_ns: Callable[[], int],
+        latency_cache: LatencyCache,
+        operation_name: str | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.principal = principal
+        self.queries = queries
+        self.operation_name = operation_name
+        self.strict = strict
+        self.denied: Mapping[int, AccessDenied] = {}
+        self.now_ns = now_ns
+        self.latency_cache = latency_cache
+        self._agreements: dict[str, Row] = {}
+        self._sees_all: dict[str, bool] = {}
+
+    def seen(self, resource: str, row: Row) -> Row:
+        """The row with None for what the principal may not see; the row itself where that is nothing."""
+        if resource not in self._sees_all:
+            needed = frozenset[Scope]().union(*FIELD_SCOPES[resource].values())
+            self._sees_all[resource] = self.principal.scopes >= needed
+        return row if self._sees_all[resource] else redact(resource, row, self.principal)[0]
+
+    def agreement(self, sla_id: str) -> Row:
+        """The agreement in its newest terms, read once a request. Raises ``NotFound``, also for one of others."""
+        if not self.principal.may_see(sla_id):
+            raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
+        if sla_id not in self._agreements:
+            self._agreements[sla_id] = self.queries.agreement(sla_id)
+        return self._agreements[sla_id]
+
+    @cached_property
+    def not_replayed(self) -> Mapping[str, str]:
+        """See ``Queries.not_replayed``."""
+        return self.queries.not_replayed()
+
+    def withheld_metrics(self, statement: Row) -> Mapping[str, AccessDenied]:
+        """Why the counts of some of a statement's objectives are not shown, by the objective's id.
+
+        What an objective measures is said by the terms that the statement was made under; where those are not at hand,
+        every scope of metrics is needed.
+        """
+        if not lacking(self.principal, _EVERY_METRIC):
+            return {}
+        indicators = self._indicators(statement)
+        withheld = {}
+        for name in (result["id"] for result in statement["objectives"]):
+            scope = METRIC_SCOPES.get(indicators.get(name, ""))
+            missing = lacking(self.principal, _EVERY_METRIC if scope is None else (scope,))
+            if missing:
+                withheld[name] = forbidden(self.principal, f"objective_result.{name}", missing)
+        return withheld
+
+    def _indicators(self, statement: Row) -> Mapping[str, str]:
+        try:
+            agreement = self.agreement(statement["sla_id"])
+        except NotFound:
+            return {}
+        if agreement["doc_sha256"] != statement["doc_sha256"]:
+            return {}
+        return {found["id"]: found["indicator"] for found in agreement["document"]["objectives"]}

@@ -1,0 +1,122 @@
+"""The root: lists, single resources and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import strawberry
+
+from api.graphql.access import resolves, resource
+from api.graphql.context import RequestContext
+from api.graphql.report import SlaReport, TimeWindow, sla_report
+from api.graphql.types import (
+    Agreement,
+    Connection,
+    Credit,
+    Edge,
+    Info,
+    PageInfo,
+    Statement,
+    agreement_of,
+    credit_of,
+    statement_of,
+)
+from api.parameters import MAX_PAGE, decode_cursor, encode_cursor
+from ledger.app.access import Principal
+from ledger.app.queries import Page, Row
+from ledger.errors import NotFound, QueryInvalid
+
+DEFAULT_PAGE = 50
+
+Shape = TypeVar("Shape")
+First = Annotated[int, strawberry.argument(description=f"Items on the page, 1 to {MAX_PAGE}")]
+After = Annotated[
+    str | None, strawberry.argument(description="`cursor` or `endCursor` of the page before; absent for the first")
+]
+OfSla = Annotated[strawberry.ID | None, strawberry.argument(description="Only of this agreement")]
+
+
+@strawberry.type
+class Query:
+    @resolves(resource("agreements", description="Agreements in their newest terms, by slaId"))
+    def agreements(self, info: Info, first: First = DEFAULT_PAGE, after: After = None) -> Connection[Agreement] | None:
+        context = info.context
+        fetch = lambda last, limit: context.queries.agreements(after=last, limit=limit)  # noqa: E731
+        return _connection("agreements", "sla_id", first, after, fetch, agreement_of, context)
+
+    @resolves(resource("agreements", description="One agreement"))
+    def agreement(self, info: Info, sla_id: strawberry.ID) -> Agreement | None:
+        return agreement_of(info.context.agreement(sla_id), info.context)
+
+    @resolves(resource("statements", description="Statements by start of their period"))
+    def statements(
+        self, info: Info, sla_id: OfSla = None, first: First = DEFAULT_PAGE, after: After = None
+    ) -> Connection[Statement] | None:
+        context, listing = info.context, f"statements/{sla_id or ''}"
+        _require_visible(context.principal, sla_id)
+        fetch = lambda last, limit: context.queries.statements(sla_id, after=last, limit=limit)  # noqa: E731
+        return _connection(listing, "id", first, after, fetch, statement_of, context)
+
+    @resolves(resource("statements", description="One statement"))
+    def statement(self, info: Info, id: strawberry.ID) -> Statement | None:  # noqa: A002
+        row = info.context.queries.statement(id).row
+        if not info.context.principal.may_see(row["sla_id"]):
+            raise NotFound(f"there is no statement {id}", statement=id)
+        return statement_of(row, info.context)
+
+    @resolves(resource("credits", description="Credits by start of their statement's period"))
+    def credits(
+        self, info: Info, sla_id: OfSla = None, first: First = DEFAULT_PAGE, after: After = None
+    ) -> Connection[Credit] | None:
+        context, listing = info.context, f"credits/{sla_id or ''}"
+        _require_visible(context.principal, sla_id)
+        fetch = lambda last, limit: context.queries.credits(sla_id, after=last, limit=limit)  # noqa: E731
+        return _connection(listing, "statement_id", first, after, fetch, credit_of, context)
+
+    @resolves(strawberry.field(description="What was measured in a time window. customerId is the tenant"))
+    def sla_report(self, info: Info, customer_id: strawberry.ID, time_window: TimeWindow) -> SlaReport | None:
+        return sla_report(customer_id, time_window, info.context)
+
+
+def _connection(
+    listing: str,
+    id_name: str,
+    first: int,
+    after: str | None,
+    fetch: Callable[[str | None, int], Page],
+    shape: Callable[[Row, RequestContext], Shape],
+    context: RequestContext,
+) -> Connection[Shape]:
+    """A page as a Relay connection. Its cursors are those of REST, and name the list they were made for."""
+    if not 1 <= first <= MAX_PAGE:
+        raise QueryInvalid(f"first is {first}; a page has 1 to {MAX_PAGE} items", parameter="first")
+    page = _visible(fetch, decode_cursor(after, listing), first, context.principal)
+    edges = [
+        Edge(cursor=encode_cursor(listing, str(row[id_name])) or "", node=shape(row, context)) for row in page.rows
+    ]
+    info = PageInfo(
+        has_next_page=page.last_id is not None,
+        has_previous_page=after is not None,
+        start_cursor=edges[0].cursor if edges else None,
+        end_cursor=edges[-1].cursor if edges else None,
+    )
+    return Connection(edges=edges, page_info=info)
+
+
+def _visible(fetch: Callable[[str | None, int], Page], last: str | None, limit: int, principal: Principal) -> Page:
+    """The next ``limit`` rows that the principal may see: a guest's page is full though it passes over others."""
+    page = fetch(last, limit)
+    if principal.sla_ids is None:
+        return page
+    rows: list[Row] = [row for row in page.rows if principal.may_see(row["sla_id"])]
+    while len(rows) < limit and page.last_id is not None:
+        page = fetch(page.last_id, limit)
+        rows += [row for row in page.rows if principal.may_see(row["sla_id"])]
+    # A full page may leave seen rows behind, so it says that there may be more; the next page is then empty at worst.
+    return Page(rows[:limit], page.last_id if len(rows) <= limit else "more")
+
+
+def _require_visible(principal: Principal, sla_id: str | None) -> None:
+    if sla_id is not None and not principal.may_see(sla_id):
+        raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)

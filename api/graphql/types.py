@@ -1,0 +1,268 @@
+"""The shapes of answers, made from view rows from which everything the principal may not see was taken before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar, cast
+
+import strawberry
+from strawberry.scalars import JSON
+
+from api.graphql.access import metric, resolves, resource, scoped
+from api.graphql.context import RequestContext
+from api.graphql.scalars import Count, Decimal, InstantNs, decimal
+from api.rest.values import attainment_percent
+from ledger.app.queries import Row
+from ledger.domain.money import format_minor_units
+from ledger.errors import AccessDenied
+
+Info = strawberry.Info[RequestContext, None]
+Node = TypeVar("Node")
+
+
+@strawberry.type(description="An amount of money.")
+class Money:
+    currency: str = strawberry.field(description="ISO 4217 code")
+    minor_units: Decimal = strawberry.field(description="Whole minor units (USD: cents)")
+    amount: Decimal = strawberry.field(description="The same in the currency's major unit, such as 12.50")
+
+
+@strawberry.type(description="An agreement in its newest terms.")
+class Agreement:
+    sla_id: strawberry.ID
+    terms_version: int
+    doc_sha256: str = strawberry.field(description="SHA-256 of the canonical unsigned document")
+    service: str
+    issuer: str = strawberry.field(description="Name of the provider")
+    customer: str = strawberry.field(description="Name of the customer")
+    effective_from: str = strawberry.field(description="First local date")
+    effective_until: str = strawberry.field(description="Local date at whose start it ends")
+    timezone: str
+    period: str = strawberry.field(description="Length of a settlement period, ISO 8601")
+    window: str = strawberry.field(description="Length of a window, ISO 8601")
+    objectives: list[str] = strawberry.field(description="Ids of the objectives")
+    document: JSON | None = scoped("agreement", "document", description="The signed document")
+    seq: Count = strawberry.field(description="Log position of the last event that is reflected here")
+
+
+@strawberry.type(description="How the period's equal windows were judged.")
+class Windows:
+    total: int
+    observed: int
+    excluded: int
+    idle: int = strawberry.field(description="Observed windows whose counts are all zero")
+
+
+@strawberry.type(description="The verdict on one objective. Its counts need the scope of what it measures.")
+class ObjectiveResult:
+    id: strawberry.ID
+    state: str = strawberry.field(description="met, breached or no_data")
+    good: Count | None = metric(description="Valid requests within the objective")
+    valid: Count | None = metric(description="Requests that count")
+    attainment_percent: Decimal | None = metric(
+        description="good / valid, four decimals, rounded down; null where valid is 0"
+    )
+    target_percent: Decimal | None = scoped(
+        "objective_result", "target", description="Share of valid requests that must be good"
+    )
+
+
+@strawberry.type(description="The Groth16 proof of a statement; its bundle holds what verifies it.")
+class Attestation:
+    circuit: str
+    circuit_id: str
+    chain_id: Decimal
+    registry: str
+    verification_key: str = strawberry.field(description="SHA-256 of the verification key's document")
+    signals: list[Decimal] = strawberry.field(description="The six public signals")
+    proof_hash: str
+    proof: str = strawberry.field(description="256 bytes in hex, EVM order")
+    dev_key: bool = strawberry.field(description="True: whoever made the key can forge proofs")
+    seq: Count
+
+
+@strawberry.type(description="Where the registry contract verified and recorded a statement.")
+class Anchor:
+    chain_id: Decimal
+    registry: str
+    tx_hash: str
+    block_number: Count
+    block_hash: str
+    leaf: str
+    not_replayed: str | None = strawberry.field(
+        description="Why the embedded chain does not hold it as recorded; or null"
+    )
+    seq: Count
+
+
+@strawberry.type(description="The settlement of one period under one agreement.")
+class Statement:
+    id: strawberry.ID
+    sla_id: strawberry.ID
+    period: str = strawberry.field(description="First local date and length, such as 2023-12-19/P1D")
+    start: InstantNs
+    end: InstantNs = strawberry.field(description="The first instant after the period")
+    terms_version: int
+    statement_version: int
+    doc_sha256: str
+    state: str = strawberry.field(description="settled, or withheld: too few windows were observed")
+    windows: Windows
+    objectives: list[ObjectiveResult]
+    credit: Money | None = scoped("statement", "credit", description="What is owed; null where it is withheld")
+    trace: JSON | None = scoped("statement", "trace", description="The steps from the counts to the credit")
+    attestable: bool = strawberry.field(description="Whether a circuit can prove statements of these terms")
+    unattested_reasons: list[str] = strawberry.field(description="Why there is no proof, as stable codes")
+    attestation: Attestation | None = scoped("statement", "attestation")
+    anchor: Anchor | None = scoped("statement", "anchor")
+    seq: Count = strawberry.field(description="Log position of the last event that is reflected here")
+
+    @resolves(resource("agreements", description="The agreement in its newest terms"))
+    def agreement(self, info: Info) -> Agreement | None:
+        return agreement_of(info.context.agreement(self.sla_id), info.context)
+
+
+@strawberry.type(description="What the provider owes for one period; it may be zero.")
+class Credit:
+    statement_id: strawberry.ID
+    sla_id: strawberry.ID
+    period: str
+    credit: Money
+    status: str
+    proof_hash: str | None = strawberry.field(description="The proof it follows by; null while there is none")
+    seq: Count
+
+
+@strawberry.type(description="Where a page stands in its list.")
+class PageInfo:
+    has_next_page: bool
+    has_previous_page: bool = strawberry.field(description="Whether the page was asked for by a cursor")
+    start_cursor: str | None
+    end_cursor: str | None
+
+
+@strawberry.type(description="One item of a page.")
+class Edge(Generic[Node]):
+    cursor: str = strawberry.field(description="Continues the list after this item; opaque")
+    node: Node
+
+
+@strawberry.type(description="A page of a list.")
+class Connection(Generic[Node]):
+    edges: list[Edge[Node]]
+    page_info: PageInfo
+
+
+def agreement_of(row: Row, context: RequestContext) -> Agreement:
+    seen = context.seen("agreement", row)
+    document: Mapping[str, Any] = row["document"]
+    return Agreement(
+        sla_id=strawberry.ID(row["sla_id"]),
+        terms_version=row["terms_version"],
+        doc_sha256=row["doc_sha256"],
+        service=document["service"]["name"],
+        issuer=document["parties"]["issuer"]["name"],
+        customer=document["parties"]["customer"]["name"],
+        effective_from=document["effective"]["from"],
+        effective_until=document["effective"]["until"],
+        timezone=document["timezone"],
+        period=document["period"],
+        window=document["window"],
+        objectives=[found["id"] for found in document["objectives"]],
+        document=seen["document"],
+        seq=row["seq"],
+    )
+
+
+def statement_of(row: Row, context: RequestContext) -> Statement:
+    seen = context.seen("statement", row)
+    anchor, attestation, credit = seen["anchor"], seen["attestation"], seen["credit"]
+    return Statement(
+        id=strawberry.ID(row["id"]),
+        sla_id=strawberry.ID(row["sla_id"]),
+        period=row["period"],
+        start=InstantNs(row["start_ns"]),
+        end=InstantNs(row["end_ns"]),
+        terms_version=row["terms_version"],
+        statement_version=row["statement_version"],
+        doc_sha256=row["doc_sha256"],
+        state=row["state"],
+        windows=Windows(total=row["windows"], observed=row["observed"], excluded=row["excluded"], idle=row["idle"]),
+        objectives=_objectives(row, context),
+        credit=None if credit is None else _money(credit),
+        trace=seen["trace"],
+        attestable=row["attestable"],
+        unattested_reasons=list(row["unattested_reasons"]),
+        attestation=None if attestation is None else _attestation(attestation),
+        anchor=None if anchor is None else _anchor(anchor, context),
+        seq=row["seq"],
+    )
+
+
+def credit_of(row: Row, context: RequestContext) -> Credit:
+    seen = context.seen("credit", row)
+    return Credit(
+        statement_id=strawberry.ID(row["statement_id"]),
+        sla_id=strawberry.ID(row["sla_id"]),
+        period=row["period"],
+        credit=_money(seen),
+        status=row["status"],
+        proof_hash=row["proof_ref"],
+        seq=row["seq"],
+    )
+
+
+def _objectives(row: Row, context: RequestContext) -> list[ObjectiveResult]:
+    withheld = context.withheld_metrics(row)
+    return [_objective(result, withheld.get(result["id"]), context) for result in row["objectives"]]
+
+
+def _objective(row: Row, denied: AccessDenied | None, context: RequestContext) -> ObjectiveResult:
+    seen = context.seen("objective_result", row)
+    good, valid = row["good"], row["valid"]
+    # A field whose value is an error reads null and reports it, and costs nothing where there is none.
+    refusal = cast(Any, denied)
+    return ObjectiveResult(
+        id=strawberry.ID(row["id"]),
+        state=row["state"],
+        good=refusal or good,
+        valid=refusal or valid,
+        attainment_percent=refusal or decimal(attainment_percent(good, valid)),
+        target_percent=seen["target"],
+    )
+
+
+def _money(row: Mapping[str, Any]) -> Money:
+    minor_units, currency = row["minor_units"], row["currency"]
+    return Money(
+        currency=currency,
+        minor_units=Decimal(str(minor_units)),
+        amount=Decimal(format_minor_units(minor_units, currency)),
+    )
+
+
+def _attestation(row: Mapping[str, Any]) -> Attestation:
+    return Attestation(
+        circuit=row["circuit"],
+        circuit_id=row["circuit_id"],
+        chain_id=row["chain_id"],
+        registry=row["registry"],
+        verification_key=row["verification_key"],
+        signals=list(row["signals"]),
+        proof_hash=row["proof_hash"],
+        proof=row["proof"],
+        dev_key=row["dev_key"],
+        seq=row["seq"],
+    )
+
+
+def _anchor(row: Mapping[str, Any], context: RequestContext) -> Anchor:
+    return Anchor(
+        chain_id=row["chain_id"],
+        registry=row["registry"],
+        tx_hash=row["tx_hash"],
+        block_number=row["block_number"],
+        block_hash=row["block_hash"],
+        leaf=row["leaf"],
+        not_replayed=context.not_replayed.get(row["tx_hash"]),
+        seq=row["seq"],
+    )

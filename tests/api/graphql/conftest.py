@@ -1,0 +1,121 @@
+"""GraphQL over a real ledger on SQLite, asked by principals of every role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.testing import TestClient
+
+from api.graphql.limits import Limits
+from api.graphql.route import create_graphql
+from api.problems import handle_error
+from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
+from ledger.app.queries import Queries
+
+NOW_NS = 1_703_980_800 * 10**9
+
+ADMIN = Principal("key admin", "default", ROLE_SCOPES[Role.CUSTOMER_ADMIN])
+VIEWER = Principal("key viewer", "default", ROLE_SCOPES[Role.OPERATIONS_VIEWER])
+FINANCE = Principal("key finance", "default", ROLE_SCOPES[Role.FINANCE])
+OPERATOR = Principal("key operator", "default", ROLE_SCOPES[Role.OPERATOR])
+NOTHING = Principal("key nothing", "default", frozenset())
+
+
+def holding(*scopes: Scope, **changes: Any) -> Principal:
+    """A principal of the tenant ``default`` with some scopes."""
+    return replace(Principal("key some", "default", frozenset(scopes)), **changes)
+
+
+@dataclass
+class Asker:
+    """A client of a server that takes whoever is named for who asks."""
+
+    client: TestClient[Any]
+    who: list[Principal | None] = field(default_factory=lambda: [OPERATOR])
+
+    def post(self, body: Any, *, by: Principal | None = OPERATOR, **options: Any) -> Any:
+        """The response to a body of bytes as they are, or of anything else as JSON."""
+        self.who[0] = by
+        if isinstance(body, bytes):
+            return self.client.post("/graphql", content=body, **options)
+        return self.client.post("/graphql", json=body, **options)
+
+    def __call__(self, query: str, *, by: Principal = OPERATOR, **members: Any) -> Any:
+        """The answer to a query; anything but 200 fails the test."""
+        response = self.post({"query": query, **members}, by=by)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+
+@dataclass
+class World:
+    """A ledger with one agreement of three objectives and two settled days, one of them proved and anchored."""
+
+    ledger: Any
+    sla_id: str
+    statements: list[str]
+
+
+@pytest.fixture
+def world(ledger: Any, make_objective: Any) -> World:
+    sla_id = ledger.agreement(1)
+    objectives = [
+        make_objective("availability", 999_949, 1_000_000, "99.95", "breached"),
+        make_objective("ttft", 960, 1000, "95", "met"),
+        make_objective("response", 0, 0, "99", "no_data"),
+    ]
+    statements = [ledger.statement(sla_id, day, objectives=objectives) for day in range(2)]
+    ledger.attest(statements[0], sla_id)
+    ledger.anchor(statements[0], sla_id)
+    return World(ledger, sla_id, statements)
+
+
+def asker_over(ledger: Any, **options: Any) -> Iterator[Asker]:
+    """A server that answers from ``ledger``, each tenant from its own part."""
+
+    def queries_for(principal: Principal) -> Queries:
+        database = ledger.database
+        if principal.tenant != "default":
+            database = database.of_tenant(principal.tenant)
+        return Queries(database, bundles=ledger, chain_status=lambda: ledger.chain)
+
+    who: list[Principal | None] = [OPERATOR]
+    app = Litestar(
+        [create_graphql(queries_for, now_ns=lambda: NOW_NS, **options)],
+        dependencies={"principal": Provide(lambda: who[0], sync_to_thread=False)},
+        exception_handlers={Exception: handle_error},
+        openapi_config=None,
+    )
+    with TestClient(app) as client:
+        yield Asker(client, who)
+
+
+@pytest.fixture
+def ask(ledger: Any) -> Iterator[Asker]:
+    yield from asker_over(ledger)
+
+
+@pytest.fixture
+def ask_strictly(ledger: Any) -> Iterator[Asker]:
+    yield from asker_over(ledger, strict=True)
+
+
+@pytest.fixture
+def limits() -> Limits:
+    return Limits()
+
+
+def codes(answer: Any) -> list[str]:
+    return [error["extensions"]["code"] for error in answer.get("errors", [])]
+
+
+def fill(query: str, *values: object) -> str:
+    """``query`` with each ``%s`` replaced, in order: braces mean something in GraphQL."""
+    for value in values:
+        query = query.replace("%s", str(value), 1)
+    return query
