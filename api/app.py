@@ -87,7 +87,7 @@ def create_app(
         route_handlers=[
             *HANDLERS,
             *([] if guests is None else [embed_tokens.make_guest_token]),
-            create_graphql(lambda principal: desks.queries.of_tenant(principal.tenant)),
+            create_graphql(desks.queries_for, desks.lists_for),
             *([] if desks.commands is None else writing.HANDLERS),
         ],
         dependencies={

@@ -26,6 +26,12 @@ class Desks:
     credit_desk: CreditDesk
     commands: Commands | None = None
 
+    def queries_for(self, principal: Principal) -> Queries:
+        return self.queries.of_tenant(principal.tenant)
+
+    def lists_for(self, principal: Principal) -> Lists:
+        return Lists(self.queries_for(principal).database)
+
     def dependencies(self) -> dict[str, Provide]:
         """Litestar's dependencies: each desk under its name, as the tenant of the principal has it; ``seen`` is what
         the principal may see of ``queries``."""

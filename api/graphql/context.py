@@ -4,14 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Protocol
 
 from api.graphql.errors import forbidden, lacking
 from ledger.app.access import FIELD_SCOPES, METRIC_SCOPES, Principal, Scope, redact
-from ledger.app.queries import Queries, Row
+from ledger.app.queries import Page, Queries, Row
 from ledger.app.sla_report import LatencyCache
 from ledger.errors import AccessDenied, NotFound
 
 _EVERY_METRIC = frozenset(METRIC_SCOPES.values())
+
+
+class ViolationLists(Protocol):
+    """What is asked of ``ledger.app.lists.Lists``; what the principal may not see is None in its rows."""
+
+    def violations(
+        self,
+        principal: Principal,
+        *,
+        sla_id: str | None,
+        state: str | None,
+        objective: str | None,
+        after: str | None,
+        limit: int,
+    ) -> Page:
+        """Raises ``NotFound`` for an agreement that is not there or not seen, and ``CursorInvalid``."""
+        ...
+
+    def violation(self, principal: Principal, violation_id: str) -> Row:
+        """Raises ``NotFound``."""
+        ...
 
 
 class RequestContext:
@@ -21,6 +43,7 @@ class RequestContext:
         self,
         principal: Principal,
         queries: Queries,
+        lists: ViolationLists,
         *,
         now_ns: Callable[[], int],
         latency_cache: LatencyCache,
@@ -29,6 +52,7 @@ class RequestContext:
     ) -> None:
         self.principal = principal
         self.queries = queries
+        self.lists = lists
         self.operation_name = operation_name
         self.strict = strict
         self.denied: Mapping[int, AccessDenied] = {}
@@ -68,11 +92,16 @@ class RequestContext:
         indicators = self._indicators(statement)
         withheld = {}
         for name in (result["id"] for result in statement["objectives"]):
-            scope = METRIC_SCOPES.get(indicators.get(name, ""))
-            missing = lacking(self.principal, _EVERY_METRIC if scope is None else (scope,))
-            if missing:
-                withheld[name] = forbidden(self.principal, f"objective_result.{name}", missing)
+            denied = self.withheld_indicator(indicators.get(name, ""), f"objective_result.{name}")
+            if denied is not None:
+                withheld[name] = denied
         return withheld
+
+    def withheld_indicator(self, indicator: str, what: str) -> AccessDenied | None:
+        """Why counts of an indicator are not shown; None where they are. One that is not known needs every scope."""
+        scope = METRIC_SCOPES.get(indicator)
+        missing = lacking(self.principal, _EVERY_METRIC if scope is None else (scope,))
+        return forbidden(self.principal, what, missing) if missing else None
 
     def _indicators(self, statement: Row) -> Mapping[str, str]:
         try:

@@ -18,9 +18,11 @@ from api.graphql.types import (
     Info,
     PageInfo,
     Statement,
+    Violation,
     agreement_of,
     credit_of,
     statement_of,
+    violation_of,
 )
 from api.parameters import MAX_PAGE, decode_cursor, encode_cursor
 from ledger.app.access import Principal
@@ -35,6 +37,8 @@ After = Annotated[
     str | None, strawberry.argument(description="`cursor` or `endCursor` of the page before; absent for the first")
 ]
 OfSla = Annotated[strawberry.ID | None, strawberry.argument(description="Only of this agreement")]
+OfState = Annotated[str | None, strawberry.argument(description="Only open, closed or withdrawn ones")]
+OfObjective = Annotated[str | None, strawberry.argument(description="Only of the objective of this id")]
 
 
 @strawberry.type
@@ -73,6 +77,29 @@ class Query:
         _require_visible(context.principal, sla_id)
         fetch = lambda last, limit: context.queries.credits(sla_id, after=last, limit=limit)  # noqa: E731
         return _connection(listing, "statement_id", first, after, fetch, credit_of, context)
+
+    @resolves(resource("violations", description="Violations by their start"))
+    def violations(
+        self,
+        info: Info,
+        sla_id: OfSla = None,
+        state: OfState = None,
+        objective: OfObjective = None,
+        first: First = DEFAULT_PAGE,
+        after: After = None,
+    ) -> Connection[Violation] | None:
+        context, listing = info.context, f"violations/{sla_id or ''}/{state or ''}/{objective or ''}"
+
+        def fetch(last: str | None, limit: int) -> Page:
+            return context.lists.violations(
+                context.principal, sla_id=sla_id, state=state, objective=objective, after=last, limit=limit
+            )
+
+        return _connection(listing, "id", first, after, fetch, violation_of, context)
+
+    @resolves(resource("violations", description="One violation"))
+    def violation(self, info: Info, id: strawberry.ID) -> Violation | None:  # noqa: A002
+        return violation_of(info.context.lists.violation(info.context.principal, id), info.context)
 
     @resolves(strawberry.field(description="What was measured in a time window. customerId is the tenant"))
     def sla_report(self, info: Info, customer_id: strawberry.ID, time_window: TimeWindow) -> SlaReport | None:

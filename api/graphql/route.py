@@ -18,7 +18,7 @@ from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOpe
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
-from api.graphql.context import RequestContext
+from api.graphql.context import RequestContext, ViolationLists
 from api.graphql.errors import LimitExceeded, RequestUnusable, present_all
 from api.graphql.limits import Limits
 from api.graphql.schema import RoleSchema, Schemas
@@ -45,12 +45,13 @@ class GraphQLRequest:
 
 def create_graphql(
     queries_for: Callable[[Principal], Queries],
+    lists_for: Callable[[Principal], ViolationLists],
     *,
     now_ns: Callable[[], int] = time.time_ns,
     strict: bool = False,
     limits: Limits | None = None,
 ) -> HTTPRouteHandler:
-    """The route handler. ``queries_for`` gives the questions of the principal's tenant.
+    """The route handler. ``queries_for`` and ``lists_for`` give the questions and lists of the principal's tenant.
 
     Where ``strict`` is set, or a request asks for it, one forbidden field refuses the whole operation. The handler
     takes the dependency ``principal``; without one the answer is 401.
@@ -80,6 +81,7 @@ def create_graphql(
         context = RequestContext(
             principal,
             queries_for(principal),
+            lists_for(principal),
             now_ns=now_ns,
             latency_cache=latency_cache,
             operation_name=asked.operation_name,

@@ -132,6 +132,35 @@ class Credit:
     seq: Count
 
 
+@strawberry.type(description="A maximal run of windows that each miss one objective's target.")
+class Violation:
+    id: strawberry.ID
+    sla_id: strawberry.ID
+    service: str
+    period: str
+    objective: str = strawberry.field(description="Id of the objective")
+    indicator: str
+    state: str = strawberry.field(description="open, closed, or withdrawn: judged anew, it does not hold")
+    start: InstantNs
+    end: InstantNs = strawberry.field(description="The first instant after its last window so far")
+    ended_by: str | None = strawberry.field(description="met, idle, excluded, no_data or period_end; null if open")
+    reason: str | None = strawberry.field(description="Why it was withdrawn")
+    revision: int = strawberry.field(description="How often it was opened")
+    first_window: int
+    windows: int
+    good: Count | None = metric(description="Valid requests within the objective")
+    valid: Count | None = metric(description="Requests that count")
+    target_percent: Decimal | None = scoped(
+        "violation", "target", description="Share of valid requests that must be good"
+    )
+    credit: Money | None = scoped("violation", "credit", description="Sum of its credit lines; null while it has none")
+    seq: Count
+
+    @resolves(resource("agreements", description="The agreement in its newest terms"))
+    def agreement(self, info: Info) -> Agreement | None:
+        return agreement_of(info.context.agreement(self.sla_id), info.context)
+
+
 @strawberry.type(description="Where a page stands in its list.")
 class PageInfo:
     has_next_page: bool
@@ -207,6 +236,33 @@ def credit_of(row: Row, context: RequestContext) -> Credit:
         credit=_money(seen),
         status=row["status"],
         proof_hash=row["proof_ref"],
+        seq=row["seq"],
+    )
+
+
+def violation_of(row: Row, context: RequestContext) -> Violation:
+    seen = context.seen("violation", row)
+    # A field whose value is an error reads null and reports it.
+    refusal = cast(Any, context.withheld_indicator(row["indicator"], "violation"))
+    return Violation(
+        id=strawberry.ID(row["id"]),
+        sla_id=strawberry.ID(row["sla_id"]),
+        service=row["service"],
+        period=row["period"],
+        objective=row["objective"],
+        indicator=row["indicator"],
+        state=row["state"],
+        start=InstantNs(row["start_ns"]),
+        end=InstantNs(row["end_ns"]),
+        ended_by=row["ended_by"],
+        reason=row["reason"],
+        revision=row["revision"],
+        first_window=row["first_window"],
+        windows=row["windows"],
+        good=refusal or row["good"],
+        valid=refusal or row["valid"],
+        target_percent=seen["target"],
+        credit=None if seen["credit"] is None else _money(seen["credit"]),
         seq=row["seq"],
     )
 

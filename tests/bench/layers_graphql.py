@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import strawberry
@@ -94,7 +94,9 @@ def _no_redaction() -> Iterator[None]:
 
 
 def _context(rows: list[dict[str, Any]]) -> RequestContext:
-    return RequestContext(_PRINCIPAL, _Prepared(rows), now_ns=time.time_ns, latency_cache=LatencyCache())
+    return RequestContext(
+        _PRINCIPAL, _Prepared(rows), cast(Any, None), now_ns=time.time_ns, latency_cache=LatencyCache()
+    )
 
 
 def _seconds(work: Callable[[], Any]) -> float:

@@ -15,7 +15,8 @@ from api.graphql.limits import Limits
 from api.graphql.route import create_graphql
 from api.problems import handle_error
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
-from ledger.app.queries import Queries
+from ledger.app.queries import Page, Queries, Row
+from ledger.errors import NotFound
 
 NOW_NS = 1_703_980_800 * 10**9
 
@@ -53,6 +54,28 @@ class Asker:
 
 
 @dataclass
+class Violations:
+    """``ViolationLists`` over rows in memory: what the access policy withholds is taken by the types alone here."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def violations(self, _principal: Principal, *, after: str | None, limit: int, **equal: str | None) -> Page:
+        found = [row for row in self.rows if all(value in (None, row[name]) for name, value in equal.items())]
+        start = 0 if after is None else 1 + [row["id"] for row in found].index(after)
+        page = found[start : start + limit]
+        return Page(page, page[-1]["id"] if start + limit < len(found) else None)
+
+    def violation(self, _principal: Principal, violation_id: str) -> Row:
+        for row in self.rows:
+            if row["id"] == violation_id:
+                return row
+        raise NotFound(f"there is no violation {violation_id}", violation=violation_id)
+
+
+VIOLATIONS = Violations()
+
+
+@dataclass
 class World:
     """A ledger with one agreement of three objectives and two settled days, one of them proved and anchored."""
 
@@ -86,7 +109,7 @@ def asker_over(ledger: Any, **options: Any) -> Iterator[Asker]:
 
     who: list[Principal | None] = [OPERATOR]
     app = Litestar(
-        [create_graphql(queries_for, now_ns=lambda: NOW_NS, **options)],
+        [create_graphql(queries_for, lambda _: VIOLATIONS, now_ns=lambda: NOW_NS, **options)],
         dependencies={"principal": Provide(lambda: who[0], sync_to_thread=False)},
         exception_handlers={Exception: handle_error},
         openapi_config=None,

@@ -18,7 +18,19 @@ from ledger.app.access import FIELD_SCOPES, ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 from ledger.errors import StorageUnavailable
-from tests.api.graphql.conftest import ADMIN, FINANCE, NOTHING, OPERATOR, VIEWER, Asker, World, codes, fill, holding
+from tests.api.graphql.conftest import (
+    ADMIN,
+    FINANCE,
+    NOTHING,
+    OPERATOR,
+    VIEWER,
+    Asker,
+    Violations,
+    World,
+    codes,
+    fill,
+    holding,
+)
 
 CANARIES = ("80000", "800.00", "99.95", "8000.00", "10 % of", "credit_percent", str(2**200), "0101010101")
 """Texts of the credit, its steps, the targets, the terms and the proof of the statements of ``world``."""
@@ -288,7 +300,7 @@ def test_another_tenant_sees_nothing_also_with_everything_warm(ask: Asker, world
 
 def context_of(world: World, principal: Principal, **options: Any) -> RequestContext:
     queries = Queries(world.ledger.database, bundles=world.ledger, chain_status=lambda: world.ledger.chain)
-    return RequestContext(principal, queries, now_ns=lambda: 0, latency_cache=LatencyCache(), **options)
+    return RequestContext(principal, queries, Violations(), now_ns=lambda: 0, latency_cache=LatencyCache(), **options)
 
 
 def test_without_the_gate_the_resolvers_still_refuse(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,9 +98,12 @@ def test_variables_of_the_wrong_kind_are_named(ask: Asker) -> None:
         assert "data" not in answer
 
 
-def test_the_whole_application_serves_it(client: TestClient[Any], app: Any, ledger: Any) -> None:
-    """Through ``create_app``, without the edge around it."""
+def test_the_whole_application_serves_it(client: TestClient[Any], ledger: Any) -> None:
+    """Through ``create_app`` and the edge."""
     ledger.agreement(1)
-    with TestClient(app.app, base_url="http://127.0.0.1") as inner:
-        response = inner.post("/graphql", json={"query": "{ agreements { edges { node { service } } } }"})
+    query = {"query": "{ agreements { edges { node { service } } } }"}
+    response = client.post("/graphql", json=query)
     assert response.json() == {"data": {"agreements": {"edges": [{"node": {"service": "example-chat"}}]}}}
+    assert client.post("/graphql", json=query, headers={"authorization": "Bearer nonsense"}).status_code == 401
+    other = client.post("/graphql", json=query, headers={"sla-tenant": "other"})
+    assert other.json() == {"data": {"agreements": {"edges": []}}}

@@ -1,0 +1,66 @@
+"""Violations: figures by the scope of their indicator, targets and credits by theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ledger.app.access import Scope
+from tests.api.graphql.conftest import ADMIN, FINANCE, VIEWER, VIOLATIONS, Asker, codes, holding
+
+QUERY = """query ($state: String, $after: String) { violations(first: 2, state: $state, after: $after) {
+    edges { node { id objective good valid targetPercent credit { amount } } } pageInfo { hasNextPage endCursor } } }"""
+
+
+def row(number: int, indicator: str = "availability", **changes: Any) -> dict[str, Any]:
+    facts = {"service": "chat", "period": "2023-12-01/P1D", "first_window": 3, "windows": 2, "good": 90, "valid": 100}
+    ends = {"start_ns": 10**18, "end_ns": 10**18 + 1, "ended_by": "met", "reason": None, "revision": 1, "seq": number}
+    names = {"id": f"v{number}", "sla_id": "0x" + "ab" * 32, "objective": indicator, "indicator": indicator}
+    secrets = {"target": "99.95", "credit": {"currency": "USD", "minor_units": 80000}}
+    return {**names, **facts, **ends, **secrets, "state": "closed", **changes}
+
+
+@pytest.fixture(autouse=True)
+def _rows() -> Iterator[None]:
+    VIOLATIONS.rows = [row(0), row(1, "response_latency"), row(2, state="open", credit=None)]
+    yield
+    VIOLATIONS.rows = []
+
+
+def nodes(answer: Any) -> list[dict[str, Any]]:
+    return [edge["node"] for edge in answer["data"]["violations"]["edges"]]
+
+
+def test_all_of_a_violation(ask: Asker) -> None:
+    answer = ask(QUERY, by=ADMIN)
+    assert "errors" not in answer
+    first = {"id": "v0", "objective": "availability", "good": 90, "valid": 100}
+    assert nodes(answer)[0] == {**first, "targetPercent": "99.95", "credit": {"amount": "800.00"}}
+    rest = ask(QUERY, by=ADMIN, variables={"after": answer["data"]["violations"]["pageInfo"]["endCursor"]})
+    assert [node["id"] for node in nodes(rest)] == ["v2"]
+    assert [node["id"] for node in nodes(ask(QUERY, by=ADMIN, variables={"state": "open"}))] == ["v2"]
+
+
+def test_a_viewer_sees_neither_targets_nor_credits(ask: Asker) -> None:
+    answer = ask(QUERY, by=VIEWER)
+    assert nodes(answer)[0]["good"] == 90
+    assert {error["extensions"]["scope"] for error in answer["errors"]} == {"sla:read:credits", "sla:read:thresholds"}
+    assert not any(secret in json.dumps(answer) for secret in ("99.95", "800.00", "80000"))
+
+
+def test_counts_need_the_scope_of_their_indicator(ask: Asker) -> None:
+    answer = ask(QUERY, by=holding(Scope.READ_VIOLATIONS, Scope.READ_UPTIME))
+    assert [node["good"] for node in nodes(answer)] == [90, None]
+    assert "sla:read:latency" in {error["extensions"]["scope"] for error in answer["errors"]}
+
+
+def test_violations_need_a_scope_of_their_own(ask: Asker) -> None:
+    answer = ask(QUERY, by=FINANCE)
+    assert answer["data"] == {"violations": None}
+    assert codes(answer) == ["FORBIDDEN"]
+    found = ask('{ violation(id: "v1") { id state } }', by=VIEWER)
+    assert found["data"]["violation"] == {"id": "v1", "state": "closed"}
+    assert codes(ask('{ violation(id: "none") { id } }', by=VIEWER)) == ["NOT_FOUND"]
