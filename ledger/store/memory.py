@@ -39,7 +39,7 @@ from ledger.store.following import Following
 from ledger.store.log import SignedCheckpoint, StoredLog
 from ledger.store.outbox import MAX_ERROR_CHARS, no_stage
 from ledger.store.projections import RowChange, apply, forget, rebuild
-from ledger.store.queries import StoredViews, ViewRow
+from ledger.store.queries import StoredViews, ViewRow, telling_order
 from ledger.store.secrets import no_secret, other_secret
 
 
@@ -419,6 +419,13 @@ class _ViewRows:
         found = (change for key, change in self.handle.state.views.items() if key[:2] == (view, self.tenant))
         rows = (ViewRow({**change.key, **change.columns}, change.body, change.seq) for change in found)
         return [row for row in rows if all(row.columns[name] == value for name, value in equal.items())]
+
+    def telling(self, view: str, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[ViewRow]:
+        best: dict[str, ViewRow] = {}
+        for row in sorted(self.rows(view, service=service), key=telling_order):
+            if row.columns["from_ns"] < end_ns and row.columns["to_ns"] > start_ns:
+                best.setdefault(row.columns["series"], row)
+        return list(best.values())[:limit]
 
 
 @dataclass(frozen=True, slots=True)

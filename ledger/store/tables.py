@@ -256,10 +256,55 @@ view_credit = _view("view_credit", [_statement_id()], [_sla_id(), _start_ns()])
 view_attestation = _view("view_attestation", [_statement_id()])
 view_anchor = _view("view_anchor", [_statement_id()])
 
+
+# Evidence is asked for by service and time. A point covers at most an hour, so that the index finds those that touch
+# an interval; ``series`` says which rows are of one thing, of which the most telling one is enough.
+_SERVICE_COLUMN = 120
+
+
+def _service() -> Column[str]:
+    return Column("service", String(_SERVICE_COLUMN), nullable=False)
+
+
+def _event_id() -> Column[str]:
+    return Column("event_id", String(36), nullable=False)
+
+
+def _evidence_columns() -> list[Column[Any]]:
+    return [
+        Column("from_ns", _BIGINT, nullable=False),
+        Column("to_ns", _BIGINT, nullable=False),
+        Column("severity", Integer, nullable=False),
+        Column("series", String(420), nullable=False),
+    ]
+
+
+view_telemetry = _view(
+    "view_telemetry",
+    [_service(), _event_id(), Column("point", Integer, nullable=False)],
+    _evidence_columns(),
+)
+view_breaker = _view("view_breaker", [_service(), _event_id()], _evidence_columns())
+view_telemetry_source = _view(
+    "view_telemetry_source", [_service(), Column("source", String(_SERVICE_COLUMN), nullable=False)]
+)
+
+Index(None, view_telemetry.c.tenant, view_telemetry.c.service, view_telemetry.c.from_ns)
+Index(None, view_breaker.c.tenant, view_breaker.c.service, view_breaker.c.from_ns)
 Index(None, view_statement.c.tenant, view_statement.c.sla_id)
 Index(None, view_credit.c.tenant, view_credit.c.sla_id)
 
 VIEW_TABLES = {
     table.name: table
-    for table in (view_agreement, view_window, view_statement, view_credit, view_attestation, view_anchor)
+    for table in (
+        view_agreement,
+        view_window,
+        view_statement,
+        view_credit,
+        view_attestation,
+        view_anchor,
+        view_telemetry,
+        view_breaker,
+        view_telemetry_source,
+    )
 }

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
+from ledger.domain.telemetry import HOUR_NS
 from ledger.store.bulk import upsert_rows
 from ledger.store.projections import Place, RowChange
 from ledger.store.queries import ViewRow
@@ -61,6 +62,33 @@ class SqlViewReader:
         columns = VIEW_TABLES[view].c
         conditions = [columns[name] == value for name, value in equal.items()]
         found = self._connection.execute(select(VIEW_TABLES[view]).where(columns.tenant == self._tenant, *conditions))
+        return [ViewRow(row._asdict(), msgspec.json.decode(row.body), row.seq) for row in found]
+
+    def telling(self, view: str, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[ViewRow]:
+        table = VIEW_TABLES[view]
+        columns = table.c
+        order = (columns.severity.desc(), columns.to_ns.desc(), columns.event_id)
+        rank = func.row_number().over(partition_by=columns.series, order_by=order)
+        ranked = (
+            select(table, rank.label("rank"))
+            .where(
+                columns.tenant == self._tenant,
+                columns.service == service,
+                # A row covers at most an hour: so the index has both ends.
+                columns.from_ns > start_ns - HOUR_NS,
+                columns.from_ns < end_ns,
+                columns.to_ns > start_ns,
+            )
+            .subquery()
+        )
+        best = ranked.c
+        asked = (
+            select(*(best[column.name] for column in table.columns))
+            .where(best["rank"] == 1)
+            .order_by(best.severity.desc(), best.to_ns.desc(), best.series, best.event_id)
+            .limit(limit)
+        )
+        found = self._connection.execute(asked)
         return [ViewRow(row._asdict(), msgspec.json.decode(row.body), row.seq) for row in found]
 
 
