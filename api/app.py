@@ -13,9 +13,14 @@ from litestar.openapi.spec import License
 from api.edge import LOOPBACK_HOSTS, Edge
 from api.parameters import check_query
 from api.problems import handle_error
-from api.rest import agreements, health, log, statements, tlog
+from api.receiving import Intake
+from api.rest import agreements, health, ingest, log, statements, tlog
+from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.queries import Health, Queries
 from ledger.app.tlog import PublicLog
+
+LOCAL_OPERATOR = Principal("local", "default", ROLE_SCOPES[Role.OPERATOR])
+"""Who asks on loopback without credentials."""
 
 API_VERSION = "1.0.0"
 _DESCRIPTION = """Read-only. Lists are paged by an opaque `cursor`; errors are problem documents (RFC 9457) with a
@@ -44,13 +49,23 @@ HANDLERS = (
 
 
 def create_app(
-    queries: Queries, *, health: Health, public_log: PublicLog, hosts: Iterable[str] = LOOPBACK_HOSTS
+    queries: Queries,
+    *,
+    health: Health,
+    public_log: PublicLog,
+    intake: Intake | None = None,
+    hosts: Iterable[str] = LOOPBACK_HOSTS,
 ) -> Edge:
-    """The ASGI application. ``hosts`` are the names, without port, that it answers to."""
+    """The ASGI application. ``hosts`` are the names, without port, that it answers to.
+
+    Without ``intake`` it only reads.
+    """
     litestar = Litestar(
-        route_handlers=HANDLERS,
+        route_handlers=HANDLERS if intake is None else (*HANDLERS, *ingest.HANDLERS),
         dependencies={
             "queries": Provide(lambda: queries, sync_to_thread=False),
+            "intake": Provide(lambda: intake, sync_to_thread=False),
+            "principal": Provide(lambda: LOCAL_OPERATOR, sync_to_thread=False),
             "health": Provide(lambda: health, sync_to_thread=False),
             "public_log": Provide(lambda: public_log, sync_to_thread=False),
         },

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from litestar import Litestar
-from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Send
+from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Receive, Send
 
 from api.problems import (
     PROBLEM_MEDIA_TYPE,
@@ -23,7 +23,7 @@ from api.problems import (
 )
 from ledger.errors import SlaLedgerError
 
-ALLOWED_METHODS: Final = "GET, HEAD"
+ALLOWED_METHODS: Final = "GET, HEAD, POST"
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 NO_STORE: Final = "no-store"
 # Not "immutable": on a loopback port the next data directory serves other bytes under the same address. Files of the
@@ -63,9 +63,9 @@ class _Answer:
 class Edge:
     """ASGI application around another one.
 
-    Answers GET and HEAD only, to requests that name one of ``hosts`` (without port). Gives each 200 that may be
-    stored an ``ETag`` (SHA-256 of its body) and honours ``If-None-Match`` (RFC 9110, 13.1.2). Request bodies are
-    never read.
+    Answers GET, HEAD and POST only, to requests that name one of ``hosts`` (without port). Gives each 200 that may be
+    stored an ``ETag`` (SHA-256 of its body) and honours ``If-None-Match`` (RFC 9110, 13.1.2). Bodies are
+    passed on for POST alone.
     """
 
     def __init__(self, app: Litestar, *, hosts: Iterable[str] = LOOPBACK_HOSTS) -> None:
@@ -75,26 +75,27 @@ class Edge:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Any ASGI scope: Litestar's types would need a cast for each of the three kinds."""
         if scope["type"] == "http":
-            answer = await self._answer(scope)
+            answer = await self._answer(scope, receive)
             await _send(answer, send, with_body=scope["method"] != "HEAD")
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "there are no websockets here"})
         else:
             await self.app(scope, receive, send)
 
-    async def _answer(self, scope: HTTPScope) -> _Answer:
+    async def _answer(self, scope: HTTPScope, receive: Receive) -> _Answer:
         refusal = self._refusal(scope)
         if refusal is not None:
             answer = _refused(refusal, scope["path"])
         else:
             answer = _Answer()
-            inner: HTTPScope = {**scope, "method": "GET"}
-            await self.app(inner, _no_body, answer.collect)
+            writes = scope["method"] == "POST"
+            inner: HTTPScope = {**scope, "method": "POST" if writes else "GET"}
+            await self.app(inner, receive if writes else _no_body, answer.collect)
         return _conditional(answer, scope)
 
     def _refusal(self, scope: HTTPScope) -> SlaLedgerError | None:
-        if scope["method"] not in ("GET", "HEAD"):
-            return MethodNotAllowed(f"{scope['method']} is not served: this API only reads", allowed=ALLOWED_METHODS)
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return MethodNotAllowed(f"{scope['method']} is not served here", allowed=ALLOWED_METHODS)
         hosts = _values(scope, b"host")
         if len(hosts) == 1 and _without_port(hosts[0]) in self._hosts:
             return None
@@ -118,7 +119,12 @@ def _refused(error: SlaLedgerError, path: str) -> _Answer:
 def _conditional(answer: _Answer, scope: HTTPScope) -> _Answer:
     """``answer`` with cache headers, and as a 304 where the client holds the same bytes already."""
     if answer.header(b"cache-control") is None:
-        answer.headers.append((b"cache-control", (REVALIDATE if answer.status == 200 else NO_STORE).encode()))
+        answer.headers.append(
+            (
+                b"cache-control",
+                (REVALIDATE if answer.status == 200 and scope["method"] != "POST" else NO_STORE).encode(),
+            )
+        )
     if answer.status == 200 and answer.header(b"cache-control") != NO_STORE.encode():
         etag = b'"%s"' % hashlib.sha256(answer.body).hexdigest().encode()
         answer.headers.append((b"etag", etag))

@@ -31,6 +31,9 @@ SlaFilter: TypeAlias = Annotated[
     str | None,
     QueryParameter(pattern="^0x[0-9a-f]{64}$", description="Only of this agreement: `0x` and 64 lowercase hex digits"),
 ]
+RequiredSlaId: TypeAlias = Annotated[
+    str, QueryParameter(pattern="^0x[0-9a-f]{64}$", description="The agreement: `0x` and 64 lowercase hex digits")
+]
 Since: TypeAlias = Annotated[
     int, QueryParameter(ge=0, le=MAX_SAFE_INTEGER, description="First log position (`seq`), counted from 0")
 ]
@@ -81,7 +84,10 @@ def check_query(request: Request[Any, Any, Any]) -> None:
     """
     if request.scope["path_template"] == "/schema/{path}":
         raise NotFoundException
-    arguments = set(request.route_handler.parsed_fn_signature.parameters)
+    parameters = request.route_handler.parsed_fn_signature.parameters
+    # A word of Python's own, such as ``from``, has another name in the signature.
+    named = {name: getattr(each.kwarg_definition, "name", None) for name, each in parameters.items()}
+    arguments = {named[name] or name for name in parameters}
     known = arguments - set(request.path_params) - set(request.route_handler.resolve_dependencies()) - {"request"}
     for name in request.query_params:
         if name not in known:

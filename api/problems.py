@@ -14,6 +14,9 @@ from ledger.domain.canonical import MAX_SAFE_INTEGER
 from ledger.errors import (
     AccessDenied,
     BadInput,
+    BodyTooLarge,
+    BodyTooSlow,
+    MediaTypeUnsupported,
     NotFound,
     QueryInvalid,
     Refused,
@@ -33,6 +36,9 @@ _STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
     (AccessDenied, 403),
     (NotFound, 404),
     (Refused, 409),
+    (BodyTooLarge, 413),
+    (BodyTooSlow, 408),
+    (MediaTypeUnsupported, 415),
     (BadInput, 400),
     (Unavailable, 503),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -13,13 +14,16 @@ from typing import Any, Protocol, TypeAlias
 import uvicorn
 
 from api.app import create_app
+from api.receiving import Intake
 from api.witness import WitnessApp
+from ledger.app.evidence import Attestor
 from ledger.app.ports import Database
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
 from ledger.app.witness import Witness
+from ledger.domain.instant import Clock
 from ledger.errors import AddressTaken, Unavailable
-from ledger.settings import ServerSettings
+from ledger.settings import IngestSettings, ServerSettings
 
 SHUTDOWN_GRACE_S = 5
 _BACKLOG = 128
@@ -49,6 +53,10 @@ class Services(Protocol):
     def public_log(self) -> PublicLog: ...
     @property
     def dispatcher(self) -> Dispatcher: ...
+    @property
+    def attestor(self) -> Attestor: ...
+    @property
+    def clock(self) -> Clock: ...
 
     def chain_status(self) -> ChainStatus: ...
 
@@ -66,8 +74,9 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
     """
     with closing(_listen(settings)) as listener, _stop_signals() as stop, closing(open_services()) as services:
         queries = Queries(services.database, bundles=services.queries_bundles, chain_status=services.chain_status)
+        intake = Intake(services.database, services.attestor, services.clock, IngestSettings.read(os.environ))
         health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
-        server = _Server(_config(create_app(queries, health=health, public_log=services.public_log)))
+        server = _Server(_config(create_app(queries, health=health, public_log=services.public_log, intake=intake)))
         stop.server = server
         # The chain is replayed here, before a worker or a request can ask for it.
         readiness, chain = health.check(), services.chain_status()

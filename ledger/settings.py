@@ -16,6 +16,9 @@ from ledger.errors import SettingInvalid
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 MAX_PORT = 65_535
+MAX_OBSERVATION_BYTES = 64_000_000
+MAX_TELEMETRY_BYTES = 16_000_000
+BODY_TIMEOUT_S = 30
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
 
@@ -56,6 +59,29 @@ class ServerSettings:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """Bounds of what comes in by the API and by scraping.
+
+    ``max_observation_bytes`` and ``max_telemetry_bytes`` bound a body as it comes and unpacked; ``body_timeout_s`` is
+    how long it may take to come.
+    """
+
+    max_observation_bytes: int = MAX_OBSERVATION_BYTES
+    max_telemetry_bytes: int = MAX_TELEMETRY_BYTES
+    body_timeout_s: float = BODY_TIMEOUT_S
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> IngestSettings:
+        """From ``SLA_LEDGER_MAX_OBSERVATION_BYTES``, ``SLA_LEDGER_MAX_TELEMETRY_BYTES`` and
+        ``SLA_LEDGER_BODY_TIMEOUT_S``; raises ``SettingInvalid``."""
+        return cls(
+            _whole(environ, "SLA_LEDGER_MAX_OBSERVATION_BYTES", MAX_OBSERVATION_BYTES, 1_000_000_000),
+            _whole(environ, "SLA_LEDGER_MAX_TELEMETRY_BYTES", MAX_TELEMETRY_BYTES, 1_000_000_000),
+            _whole(environ, "SLA_LEDGER_BODY_TIMEOUT_S", BODY_TIMEOUT_S, 3_600),
+        )
+
+
 def read_settings(
     environ: Mapping[str, str],
     *,
@@ -74,6 +100,13 @@ def read_settings(
         port=_port(environ.get("SLA_LEDGER_PORT", str(DEFAULT_PORT))) if port is None else port,
         database_url=(environ.get("DATABASE_URL") if database is None else database) or None,
     )
+
+
+def _whole(environ: Mapping[str, str], name: str, default: int, maximum: int) -> int:
+    text = environ.get(name, "") or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(maximum)) and 0 < int(text) <= maximum):
+        raise SettingInvalid(f"{name}={text[:20]!r} must be a whole number from 1 to {maximum}", setting=name)
+    return int(text)
 
 
 def _port(text: str) -> int:

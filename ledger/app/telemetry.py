@@ -18,6 +18,7 @@ from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import breaker_stream, telemetry_batch_stream
 from ledger.domain.telemetry import (
+    MAX_SHOWN,
     Doubt,
     EvidenceKind,
     Judged,
@@ -59,12 +60,15 @@ ReadTelemetry = Callable[[RawTelemetry], Sequence[ServiceReadings]]
 
 @dataclass(frozen=True, slots=True)
 class RecordedTelemetry:
-    """What became of a batch. ``receipts`` are the first ones where the same batch had been recorded before."""
+    """What became of a batch. ``receipts`` are the first ones where the same batch had been recorded before.
+
+    ``refused`` are the first of what was quarantined or rejected: {field, reason, raw, message}.
+    """
 
     digest: str
     verdicts: Mapping[str, int]
     reasons: Mapping[str, int]
-    refused: Sequence[Refusal]
+    refused: Sequence[Mapping[str, str]]
     transitions: int
     receipts: tuple[Receipt, ...]
 
@@ -101,7 +105,7 @@ def record_telemetry(
     digest = tx.batches.put(raw.data)
     recorded: list[tuple[Receipt, Mapping[str, Any]]] = []
     refused: list[Refusal] = []
-    usable = transitions = 0
+    usable = 0
     for place, group in enumerate(about):
         service = str(group.service)
         stream = telemetry_batch_stream(service, _batch_id(raw, digest))
@@ -120,11 +124,10 @@ def record_telemetry(
         event = NewEvent("telemetry_recorded", payload, occurred_at_ns=now_ns)
         (receipt,) = tx.events.append(stream, [event], expected_version=0)
         recorded.append((receipt, payload))
-        transitions += len(judged.transitions)
         _append_transitions(tx, raw, service, digest, judged.transitions)
     if not usable and refused:
         _refuse(refused)
-    return _recorded(digest, recorded, refused, transitions)
+    return _recorded(digest, recorded)
 
 
 def find_evidence(tx: Transaction, service: str, interval: Interval, *, limit: int = 20) -> tuple[Evidence, ...]:
@@ -195,11 +198,9 @@ def _payload(raw: RawTelemetry, service: str, digest: str, judged: Judged) -> di
         "scraped_at_ns": None if raw.scraped_at_ns is None else str(raw.scraped_at_ns),
         "samples": {str(verdict): judged.verdicts[verdict] for verdict in SampleVerdict},
         "reasons": {str(reason): count for reason, count in sorted(judged.reasons.items())},
-        "refused": [
-            {"field": each.field[:300] or "batch", "reason": str(each.reason), "raw": each.raw[:80]}
-            for each in judged.refused
-        ],
+        "refused": [_shown(each) for each in judged.refused],
         "resets": judged.resets,
+        "transitions": len(judged.transitions),
         "span": {"from_ns": str(min(times)), "to_ns": str(max(times) + 1)} if times else None,
         "points": [_point(point) for point in condense(judged.accepted)],
     }
@@ -239,7 +240,11 @@ def _stranger(group: ServiceReadings) -> Refusal:
 
 def _refuse(refused: Sequence[Refusal]) -> NoReturn:
     first = refused[0]
-    data = {"field": first.field, "reason": str(first.reason), "refused": [_shown(each) for each in refused[:20]]}
+    data = {
+        "field": first.field,
+        "reason": str(first.reason),
+        "refused": [_shown(each) for each in refused[:MAX_SHOWN]],
+    }
     if first.reason is Doubt.UNKNOWN_SERVICE:
         raise ServiceUnknown(
             f"{first.field}: {first.message}; register the agreement first, or name its service", **data
@@ -248,23 +253,21 @@ def _refuse(refused: Sequence[Refusal]) -> NoReturn:
 
 
 def _shown(refusal: Refusal) -> dict[str, str]:
-    return {"field": refusal.field, "reason": str(refusal.reason), "raw": refusal.raw, "message": refusal.message}
+    field, message = refusal.field[:300] or "batch", refusal.message[:300]
+    return {"field": field, "reason": str(refusal.reason), "raw": refusal.raw[:80], "message": message}
 
 
-def _recorded(
-    digest: str,
-    recorded: Sequence[tuple[Receipt, Mapping[str, Any]]],
-    refused: Sequence[Refusal],
-    transitions: int,
-) -> RecordedTelemetry:
+def _recorded(digest: str, recorded: Sequence[tuple[Receipt, Mapping[str, Any]]]) -> RecordedTelemetry:
     payloads = [payload for _, payload in recorded]
     verdicts = {str(each): sum(payload["samples"][each] for payload in payloads) for each in SampleVerdict}
     reasons: dict[str, int] = {}
     for payload in payloads:
         for reason, count in payload["reasons"].items():
             reasons[reason] = reasons.get(reason, 0) + count
+    transitions = sum(payload["transitions"] for payload in payloads)
     receipts = tuple(receipt for receipt, _ in recorded)
-    return RecordedTelemetry(digest, verdicts, reasons, tuple(refused), transitions, receipts)
+    refused = [each for payload in payloads for each in payload["refused"]]
+    return RecordedTelemetry(digest, verdicts, reasons, refused, transitions, receipts)
 
 
 def _receipt(event: StoredEvent) -> Receipt:

@@ -157,6 +157,7 @@ _REFUSED = Object(
         "field": Text(max_length=300, what="where it stands"),
         "reason": Text(_REASON, "a reason", 80),
         "raw": Text(max_length=80, min_length=0, what="the value as it came"),
+        "message": Text(max_length=300, what="what is wrong, for people"),
     }
 )
 _POINT = Object(
@@ -224,6 +225,7 @@ _PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
         "reasons": MapOf(_REASON, _COUNT),
         "refused": ListOf(_REFUSED, 0, MAX_SHOWN),
         "resets": _COUNT,
+        "transitions": _COUNT,
         "span": _SPAN,
         "points": ListOf(_POINT, 0, MAX_POINTS),
     },

@@ -28,7 +28,7 @@ from ledger.app.telemetry import RawTelemetry
 from ledger.domain.telemetry import Doubt, EvidenceKind, Reading, Refusal, Sample, ServiceReadings
 from ledger.ingest import dcgm, envoy, llm_servers
 from ledger.ingest.catalogue import Catalogue, make_sample
-from ledger.ingest.reading import MAX_INSTANT_NS, ReadingProblem, clean, unusable
+from ledger.ingest.reading import MAX_INSTANT_NS, ReadingProblem, clean, require_shallow, unusable
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
@@ -53,7 +53,8 @@ def read_otlp(raw: RawTelemetry) -> list[ServiceReadings]:
     groups = []
     for at, resource_metrics in enumerate(request.resource_metrics):
         attributes = _attributes(resource_metrics.resource.attributes)
-        service = attributes.pop(SERVICE, None) if raw.service is None else raw.service
+        named = attributes.pop(SERVICE, None)
+        service = named if raw.service is None else raw.service
         place = f"resourceMetrics[{at}].resource.attributes[{SERVICE}]" if raw.service is None else "service"
         group = ServiceReadings(service, place)
         for scope_at, scope in enumerate(resource_metrics.scope_metrics):
@@ -88,12 +89,16 @@ def _from_protobuf(data: bytes) -> ExportMetricsServiceRequest:
 
 
 def _from_json(data: bytes) -> ExportMetricsServiceRequest:
+    require_shallow(data)
     try:
         document = json.loads(data)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise unusable("body", f"is no JSON: {clean(str(error))}") from None
     if not isinstance(document, dict):
         raise unusable("body", "must be a JSON object: an ExportMetricsServiceRequest")
+    if document and not document.keys() & {"resourceMetrics", "resource_metrics"}:
+        # Unknown members are to be ignored, so that logs would be taken for metrics without a word.
+        raise unusable("resourceMetrics", "is missing: this is no request of metrics", Doubt.FIELD_MISSING)
     _ids_to_base64(document)
     request = ExportMetricsServiceRequest()
     try:
