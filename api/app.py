@@ -84,4 +84,4 @@ def create_app(
         ),
         logging_config=None,
     )
-    return Edge(litestar, hosts=hosts)
+    return Edge(litestar, hosts=hosts, writes=intake is not None)

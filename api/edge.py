@@ -23,7 +23,8 @@ from api.problems import (
 )
 from ledger.errors import SlaLedgerError
 
-ALLOWED_METHODS: Final = "GET, HEAD, POST"
+READING: Final = ("GET", "HEAD")
+WRITING: Final = (*READING, "POST")
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 NO_STORE: Final = "no-store"
 # Not "immutable": on a loopback port the next data directory serves other bytes under the same address. Files of the
@@ -63,13 +64,14 @@ class _Answer:
 class Edge:
     """ASGI application around another one.
 
-    Answers GET, HEAD and POST only, to requests that name one of ``hosts`` (without port). Gives each 200 that may be
-    stored an ``ETag`` (SHA-256 of its body) and honours ``If-None-Match`` (RFC 9110, 13.1.2). Bodies are
-    passed on for POST alone.
+    Answers GET and HEAD, and POST where ``writes`` are served, to requests that name one of ``hosts`` (without port).
+    Gives each 200 that may be stored an ``ETag`` (SHA-256 of its body) and honours ``If-None-Match`` (RFC 9110,
+    13.1.2). Bodies are passed on for POST alone.
     """
 
-    def __init__(self, app: Litestar, *, hosts: Iterable[str] = LOOPBACK_HOSTS) -> None:
+    def __init__(self, app: Litestar, *, hosts: Iterable[str] = LOOPBACK_HOSTS, writes: bool = False) -> None:
         self.app = app
+        self._methods = WRITING if writes else READING
         self._hosts = frozenset(host.encode() for host in hosts)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -94,8 +96,9 @@ class Edge:
         return _conditional(answer, scope)
 
     def _refusal(self, scope: HTTPScope) -> SlaLedgerError | None:
-        if scope["method"] not in ("GET", "HEAD", "POST"):
-            return MethodNotAllowed(f"{scope['method']} is not served here", allowed=ALLOWED_METHODS)
+        if scope["method"] not in self._methods:
+            allowed = ", ".join(self._methods)
+            return MethodNotAllowed(f"{scope['method']} is not served: there is {allowed}", allowed=allowed)
         hosts = _values(scope, b"host")
         if len(hosts) == 1 and _without_port(hosts[0]) in self._hosts:
             return None
@@ -111,7 +114,7 @@ def _refused(error: SlaLedgerError, path: str) -> _Answer:
     problem = problem_of(error, path)
     headers = [(b"content-type", PROBLEM_MEDIA_TYPE.encode())]
     if isinstance(error, MethodNotAllowed):
-        headers.append((b"allow", ALLOWED_METHODS.encode()))
+        headers.append((b"allow", str(error.data["allowed"]).encode()))
     body = bytearray(encode_problem(problem))
     return _Answer(problem.status, [*headers, (b"content-length", b"%d" % len(body))], body)
 
@@ -119,12 +122,8 @@ def _refused(error: SlaLedgerError, path: str) -> _Answer:
 def _conditional(answer: _Answer, scope: HTTPScope) -> _Answer:
     """``answer`` with cache headers, and as a 304 where the client holds the same bytes already."""
     if answer.header(b"cache-control") is None:
-        answer.headers.append(
-            (
-                b"cache-control",
-                (REVALIDATE if answer.status == 200 and scope["method"] != "POST" else NO_STORE).encode(),
-            )
-        )
+        revalidates = answer.status == 200 and scope["method"] != "POST"
+        answer.headers.append((b"cache-control", (REVALIDATE if revalidates else NO_STORE).encode()))
     if answer.status == 200 and answer.header(b"cache-control") != NO_STORE.encode():
         etag = b'"%s"' % hashlib.sha256(answer.body).hexdigest().encode()
         answer.headers.append((b"etag", etag))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, NotFoundException, ValidationException
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
 
 from ledger.domain.canonical import MAX_SAFE_INTEGER
 from ledger.errors import (
@@ -45,7 +45,7 @@ _STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
 
 
 class MethodNotAllowed(SlaLedgerError):
-    """The API is read-only: GET and HEAD are all there is."""
+    """The method is not one that is served; ``data["allowed"]`` lists those that are."""
 
     code = "method_not_allowed"
 
@@ -84,6 +84,8 @@ def problem_of(error: Exception, instance: str) -> Problem:
         return _problem(400, QueryInvalid.code, detail, instance, {"parameters": parameters})
     if isinstance(error, NotFoundException):
         return _problem(404, NotFound.code, "there is no such resource; /schema/openapi.json lists all", instance, {})
+    if isinstance(error, MethodNotAllowedException):
+        return _problem(405, MethodNotAllowed.code, "this resource does not take this method", instance, {})
     if isinstance(error, HTTPException) and error.status_code < 500:
         return _problem(error.status_code, BadInput.code, error.detail, instance, {})
     return _problem(500, SlaLedgerError.code, "the server failed; its log says why", instance, {})

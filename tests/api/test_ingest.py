@@ -455,3 +455,10 @@ def test_an_event_of_an_unknown_service_is_refused(post: Post) -> None:
         "/v1/breaker-events?service=example-chat", json.dumps(OPENED | {"service": "who"}).encode(), "application/json"
     )
     assert named.json()["transitions"] == 1
+
+
+def test_each_route_takes_its_own_method(post: Post) -> None:
+    assert problem(post.client.get("/v1/metrics"), 405, "method_not_allowed")
+    assert problem(post.client.post("/v1/agreements", content=b"{}"), 405, "method_not_allowed")
+    refused = post.client.delete("/v1/metrics")
+    assert refused.headers["allow"] == "GET, HEAD, POST"
