@@ -13,8 +13,16 @@ from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream
-from ledger.domain.observation import IdentityBook, Reason, RequestRow, RowRejection, Verdict, VerdictCounts
-from ledger.domain.observation import request_id_digest as id_digest
+from ledger.domain.observation import (
+    BodyBook,
+    Reason,
+    RequestRow,
+    RowRejection,
+    Verdict,
+    VerdictCounts,
+    identity_scope,
+    request_id_digests,
+)
 from ledger.domain.window import period_at
 
 ReadRows = Callable[[bytes], Iterable[RequestRow | RowRejection]]
@@ -96,36 +104,46 @@ def _classify(
     usable: defaultdict[str, list[RequestRow]] = defaultdict(list)
     period: Period | None = None
     name = ""
+    service = agreement.service
+    start_ns = end_ns = 0
     for row in rows:
         if isinstance(row, RowRejection):
             counts.reject(row.reason)
             continue
-        if row.service != agreement.service:
+        if row.service != service:
             counts.reject(Reason.OTHER_SERVICE)
             continue
         # A log is mostly in order: the last row's period is nearly always the next one's.
-        if period is None or row.started_at_ns not in period.interval:
+        if not start_ns <= row.started_at_ns < end_ns:
             period = period_at(agreement, row.started_at_ns)
             name = str(period)
+            start_ns, end_ns = (0, 0) if period is None else (period.interval.start_ns, period.interval.end_ns)
         if period is None:
             counts.reject(Reason.OUTSIDE_PERIOD)
         elif declared_complete is not None and row.started_at_ns not in declared_complete:
             counts.reject(Reason.OUTSIDE_SPAN)
         else:
             usable[name].append(row)
-    starts_ns: list[int] = []
+    first_ns = last_ns = None
     for name, of_period in usable.items():
-        known = tx.identities.known(*scope, [id_digest(*scope, name, row.request_id) for row in of_period])
-        book = IdentityBook(*scope, name, known)
-        for row in of_period:
-            verdict, _ = book.classify(row)
-            counts.accepted += verdict is Verdict.ACCEPTED
-            counts.duplicates += verdict is Verdict.DUPLICATE
-            counts.conflicts += verdict is Verdict.CONFLICT
+        ids = request_id_digests(identity_scope(*scope, name), [row.request_id for row in of_period])
+        book = BodyBook(tx.identities.known(*scope, ids))
+        classify = book.classify
+        for row, id_digest in zip(of_period, ids, strict=True):
+            verdict = classify(id_digest, row.body_digest)
             if verdict is Verdict.ACCEPTED:
-                starts_ns.append(row.started_at_ns)
-        tx.identities.add(*scope, list(book.new_pairs()))
-    return counts, Interval(min(starts_ns), max(starts_ns) + 1) if starts_ns else None
+                counts.accepted += 1
+                start_ns = row.started_at_ns
+                if first_ns is None or start_ns < first_ns:
+                    first_ns = start_ns
+                if last_ns is None or start_ns > last_ns:
+                    last_ns = start_ns
+            elif verdict is Verdict.DUPLICATE:
+                counts.duplicates += 1
+            else:
+                counts.conflicts += 1
+        tx.identities.add(*scope, book.new)
+    return counts, None if first_ns is None or last_ns is None else Interval(first_ns, last_ns + 1)
 
 
 def _span(interval: Interval | None) -> dict[str, str] | None:

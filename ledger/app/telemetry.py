@@ -17,12 +17,12 @@ from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import breaker_stream, telemetry_batch_stream
+from ledger.domain.observation import BodyBook
 from ledger.domain.telemetry import (
     MAX_SHOWN,
     Doubt,
     EvidenceKind,
     Judged,
-    KnownBodies,
     Point,
     Refusal,
     Sample,
@@ -142,7 +142,7 @@ def find_evidence(tx: Transaction, service: str, interval: Interval, *, limit: i
 def _judge(tx: Transaction, service: str, group: ServiceReadings, raw: RawTelemetry, read: ReadTelemetry) -> Judged:
     tx.identities.reserve(REMEMBERED_AS, service)
     said = [identity_of(reading, raw.source) for reading in group.readings if not isinstance(reading, Refusal)]
-    known = KnownBodies(tx.identities.known(REMEMBERED_AS, service, said))
+    known = BodyBook(tx.identities.known(REMEMBERED_AS, service, said))
     judged = judge(group.readings, known, _samples_before(tx, service, raw, read), raw.source)
     tx.identities.add(REMEMBERED_AS, service, known.new)
     return judged

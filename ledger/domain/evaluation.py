@@ -86,7 +86,8 @@ class Evaluator:
         self.other_services: dict[str, int] = {}
         self._agreement = agreement
         self._service = agreement.service
-        self._spans = self._within = union(spans)
+        self._spans = union(spans)
+        self._take_spans(self._spans)
         self._rule = OutcomeRule(agreement)
         self._book = IdentityBook(tenant, agreement.source, str(period or ""))
         self._fixed = period is not None
@@ -111,7 +112,7 @@ class Evaluator:
             refused = self._outside_period(row)
             if refused is not None:
                 return refused
-        if self._within and not any(start_ns in span for span in self._within):
+        if not self._first_ns <= start_ns < self._last_ns and not any(start_ns in span for span in self._within):
             return self._reject(row, Reason.OUTSIDE_SPAN, "started_at", "lies outside the spans declared complete")
         verdict, slot = self._book.classify(row)
         if verdict is Verdict.ACCEPTED:
@@ -134,10 +135,10 @@ class Evaluator:
         ``within`` are the spans declared for this batch; empty: none were, and nothing lies outside. Without it every
         span counts as declared for the batch.
         """
-        self._within = self._spans if within is None else union(within)
+        self._take_spans(self._spans if within is None else union(within))
         for row in rows:
             self.add(row)
-        self._within = self._spans
+        self._take_spans(self._spans)
 
     def windows(self) -> tuple[Window, ...]:
         """The judged windows of the period; raises ``ImplausibleCounts`` if a cell overflows 28 bits."""
@@ -174,6 +175,11 @@ class Evaluator:
         if self._spans and not covered(interval, self._spans):
             return Window(interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in counts))
         return Window(interval, WindowState.OBSERVED, tuple(Cell(*pair) for pair in counts))
+
+    def _take_spans(self, within: tuple[Interval, ...]) -> None:
+        """What is declared for the rows that come: mostly one span, whose ends are compared first."""
+        self._within = within
+        self._first_ns, self._last_ns = (within[0].start_ns, within[0].end_ns) if within else (-(2**63), 2**63)
 
     def _take(self, period: Period) -> None:
         self.period = period

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
+
+from ledger.domain.observation import BodyBook
 
 DIGEST_BYTES = 16
 HOUR_NS = 3_600 * 10**9
@@ -190,24 +192,6 @@ class Point(NamedTuple):
         return max((severity for above, severity in self.telling.steps if self.high > above), default=10)
 
 
-class KnownBodies:
-    """Which samples of a service were said before, by 16-byte digest; new ones are gathered in ``new``."""
-
-    def __init__(self, known: Mapping[bytes, Collection[bytes]]) -> None:
-        self._known = {identity: set(bodies) for identity, bodies in known.items()}
-        self.new: list[tuple[bytes, bytes]] = []
-
-    def verdict(self, identity: bytes, body: bytes) -> SampleVerdict:
-        """Of what ``identity`` says now; from here on it was said."""
-        bodies = self._known.setdefault(identity, set())
-        if body in bodies:
-            return SampleVerdict.DUPLICATE
-        self.new.append((identity, body))
-        first = not bodies
-        bodies.add(body)
-        return SampleVerdict.ACCEPTED if first else SampleVerdict.CONFLICT
-
-
 @dataclass(slots=True)
 class Judged:
     """Counts, accepted samples and refusals of the samples of one service in one batch."""
@@ -248,7 +232,7 @@ def body_of(reading: Sample | Transition | BreakerReport) -> bytes:
     return _digest(*(str(part) for part in reading))
 
 
-def judge(readings: Iterable[Reading], known: KnownBodies, before: Iterable[Sample], source: str) -> Judged:
+def judge(readings: Iterable[Reading], known: BodyBook, before: Iterable[Sample], source: str) -> Judged:
     """Give every reading its verdict. ``before`` are the samples of the source's batch before this one."""
     judged = Judged()
     last = {sample.series: sample for sample in before}
@@ -258,7 +242,7 @@ def judge(readings: Iterable[Reading], known: KnownBodies, before: Iterable[Samp
         if isinstance(reading, Refusal):
             judged.refuse(reading)
             continue
-        verdict = known.verdict(identity_of(reading, source), body_of(reading))
+        verdict = SampleVerdict(known.classify(identity_of(reading, source), body_of(reading)))
         if isinstance(reading, Sample) and verdict is SampleVerdict.ACCEPTED:
             _judge_sample(reading, last, judged)
             continue
