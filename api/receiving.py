@@ -19,6 +19,7 @@ from api.problems import PROBLEM_MEDIA_TYPE, Problem
 from ledger.app.access import Principal, Scope
 from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Transaction
+from ledger.app.retrying import write
 from ledger.domain.instant import Clock
 from ledger.errors import (
     BodyTooLarge,
@@ -26,7 +27,6 @@ from ledger.errors import (
     MediaTypeUnsupported,
     QueryInvalid,
     SlaLedgerError,
-    VersionConflict,
 )
 from ledger.ingest.packed import unpack
 from ledger.settings import IngestSettings
@@ -37,7 +37,6 @@ AnyRequest: TypeAlias = Request[Any, Any, Any]
 PARSERS = 4
 """Bodies that are worked on at a time: what they may take of memory is this many times the largest."""
 
-_TRIES = 3
 _MEANINGS = {
     400: "The body or a parameter cannot be used; `data.field` names what",
     404: "There is no such agreement",
@@ -78,15 +77,7 @@ class Intake:
 
     def write(self, principal: Principal, work: Callable[[Transaction], T]) -> T:
         """``work`` in one transaction of the principal's tenant; again where another one was in its way."""
-        database = self.database.of_tenant(principal.tenant)
-        for tries_left in reversed(range(_TRIES)):
-            try:
-                with database.begin() as tx:
-                    return work(tx)
-            except VersionConflict:
-                if not tries_left:
-                    raise
-        raise AssertionError("unreachable")
+        return write(self.database.of_tenant(principal.tenant), work)
 
     async def take(
         self,

@@ -33,6 +33,7 @@ COMMANDS = {
     "explain": Subcommand("ledger.cli.explain:explain", "Show every step from counts to credit of a bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
+    "collect": Subcommand("ledger.cli.collect:collect", "Scrape a metrics endpoint into the ledger.", "server,prove"),
     "keys": Subcommand("ledger.cli.keys:keys", "Create, list and rotate the log's signing keys.", "server,prove"),
     "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
     "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
