@@ -32,6 +32,9 @@ _YEAR_1971_S, _YEAR_2262_S = 31_536_000, 9_214_646_400
 _CUMULATIVE = frozenset({"counter", "histogram", "summary"})
 _EOF = "# EOF"
 
+# The parsers leave by whatever their string handling raises.
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+
 _Begun = tuple[str, frozenset[tuple[str, str]]]
 
 
@@ -96,8 +99,7 @@ def _lines(media_type: str, text: str, catalogue: Catalogue) -> tuple[list[Line]
     if openmetrics or "# {" not in text:
         try:
             return list(_of_families((openmetrics_families if openmetrics else text_families)(text))), []
-        # The parsers leave by whatever their string handling raises.
-        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+        except _UNREADABLE:
             pass
     return _one_by_one(text, openmetrics, catalogue)
 
@@ -118,13 +120,10 @@ def _one_by_one(text: str, openmetrics: bool, catalogue: Catalogue) -> tuple[lis
             refusals.append(_rejected(Doubt.MALFORMED, where, line, f"is longer than {MAX_LINE_CHARS} characters"))
             continue
         try:
-            found = list(_of_families(text_families(line), number))
-        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+            # The text format counts milliseconds and OpenMetrics seconds.
+            lines += _of_families(text_families(line), number, scale=1000 if openmetrics else 1)
+        except _UNREADABLE as error:
             refusals.append(_bad_line(line, where, str(error), catalogue))
-            continue
-        # The text format counts milliseconds and OpenMetrics seconds.
-        scale = 1000 if openmetrics else 1
-        lines += [each._replace(at_ns=each.at_ns and each.at_ns * scale) for each in found]
     return lines, refusals
 
 
@@ -137,10 +136,10 @@ def _bad_line(line: str, where: str, message: str, catalogue: Catalogue) -> Refu
     return Refusal(SampleVerdict.QUARANTINED, doubt, f"{where}: {name}", last[1], f"{name} has no value: {last[1]}")
 
 
-def _of_families(families: Iterable[Any], number: int = 0) -> Iterator[Line]:
+def _of_families(families: Iterable[Any], number: int = 0, *, scale: int = 1) -> Iterator[Line]:
     for family in families:
         for sample in family.samples:
-            at_ns = None if sample.timestamp is None else round(float(sample.timestamp) * 1000) * 10**6
+            at_ns = None if sample.timestamp is None else round(float(sample.timestamp) * scale * 1000) * 10**6
             if at_ns is not None and not 0 <= at_ns <= MAX_INSTANT_NS:
                 raise ValueError(f"the time {sample.timestamp} is outside the years 1970 to 2262")
             yield Line(sample.name, sample.labels, sample.value, at_ns, number)
