@@ -20,17 +20,22 @@ from ledger.store.database import SqliteDatabase
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import (
+    HOUR_NS,
     PERIOD,
     SLA_ID,
+    START_NS,
     SeededRandomness,
     StepClock,
     agreement,
     anchor,
     attestation,
+    breaker,
     erasable,
+    point,
     signed_checkpoint,
     statement,
     statement_id,
+    telemetry,
     window,
 )
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit, Server
@@ -53,6 +58,11 @@ events = st.lists(
             attestation(statement_id()),
             anchor(statement_id()),
             anchor(statement_id(2)),
+            telemetry(point(severity=80), point("XID", from_s=2, to_s=3)),
+            telemetry(point(severity=40)),
+            breaker(),
+            breaker("closed", at_s=5),
+            erasable(telemetry(point())),
             erasable(window(0, bad=1)),
             erasable(agreement(3)),
             erasable(statement(2, credit="7")),
@@ -197,6 +207,8 @@ class Adapters(RuleBasedStateMachine):
                 [tx.log.inclusion_proof(seq, size) for seq in range(0, size, 7)],
                 [tx.outbox.pending(), tx.outbox.parked()],
                 [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)],
+                tx.views.evidence("chat-7b", START_NS, START_NS + HOUR_NS, 20),
+                tx.views.telemetry_source("chat-7b", "gpu-1"),
             )
 
         return self.all(look)
