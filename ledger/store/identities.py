@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -13,8 +13,12 @@ from ledger.store import tables
 from ledger.store.bulk import raw_cursor
 from ledger.store.dialects import insert_for, is_postgresql
 
+T = TypeVar("T")
+
 _CHUNK = 1000
 """Ids asked for in one statement: well below every database's limit of parameters."""
+
+_PAIRS = 250
 
 _identity = tables.identity.c
 _KNOWN = select(_identity.id_digest, _identity.body_digest).where(
@@ -35,7 +39,7 @@ class SqlIdentities:
             return {}
         found: defaultdict[bytes, set[bytes]] = defaultdict(set)
         # In the order of the index: an id's neighbours are asked for while their page is at hand.
-        for chunk in _chunks(sorted(ids)):
+        for chunk in _chunks(sorted(ids), _CHUNK):
             for id_digest, body_digest in self._bodies(scope_id, chunk):
                 found[id_digest].add(body_digest)
         return {id_digest: frozenset(bodies) for id_digest, bodies in found.items()}
@@ -61,14 +65,14 @@ class SqlIdentities:
         if scope_id is None:
             self.reserve(sla_id, source)
             scope_id = self._scope(sla_id, source)
-        statement = insert_for(self._connection, tables.identity).on_conflict_do_nothing()
         if is_postgresql(self._connection):
+            statement = insert_for(self._connection, tables.identity).on_conflict_do_nothing()
             rows = [{"scope_id": scope_id, "id_digest": each, "body_digest": body} for each, body in pairs]
             self._connection.execute(statement, rows)
         else:
-            text = str(statement.compile(dialect=self._connection.dialect))
             with raw_cursor(self._connection) as cursor:
-                cursor.executemany(text, [(scope_id, each, body) for each, body in sorted(pairs)])
+                for chunk in _chunks(sorted(pairs), _PAIRS):
+                    cursor.execute(_add_sql(len(chunk)), [value for pair in chunk for value in (scope_id, *pair)])
 
     def _scope(self, sla_id: str, source: str, *, lock: bool = False) -> int | None:
         columns = tables.identity_scope.c
@@ -86,6 +90,13 @@ def _known_sql(count: int) -> str:
     return f"SELECT id_digest, body_digest FROM identity WHERE scope_id = ? AND id_digest IN ({marks})"  # noqa: S608
 
 
-def _chunks(ids: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    for start in range(0, len(ids), _CHUNK):
-        yield ids[start : start + _CHUNK]
+@lru_cache(maxsize=4)
+def _add_sql(count: int) -> str:
+    """Many rows in a statement: the driver takes longer to go through a statement than SQLite for its row."""
+    rows = ", ".join(["(?, ?, ?)"] * count)
+    return f"INSERT INTO identity (scope_id, id_digest, body_digest) VALUES {rows} ON CONFLICT DO NOTHING"  # noqa: S608
+
+
+def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +22,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from api.app import create_app
-from api.receiving import Intake
+from api.edge import Edge
+from api.receiving import Intake, Outcomes
 from ledger.app.log_keys import LogIdentity
 from ledger.app.queries import Health, Queries, SchemaState
 from ledger.app.telemetry import find_evidence
@@ -48,7 +52,7 @@ class Post:
     desk: Desk
     sla_id: str
     client: Client
-    intake: Intake
+    outcomes: Outcomes
 
     def __call__(self, path: str, body: bytes, kind: str, **headers: str) -> Any:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -73,23 +77,26 @@ class Post:
             return [event.payload for event in tx.events.since(0) if event.type == kind]
 
 
+def app_over(desk: Desk, settings: IngestSettings, outcomes: Outcomes) -> Edge:
+    database = desk.database
+    chain: Any = {"chain_id": 1, "registry": None, "transactions": []}
+    key = NoteKey("log.example/test", SigningKey(bytes(32)))
+    return create_app(
+        Queries(database, bundles=None, chain_status=lambda: chain),  # type: ignore[arg-type]
+        health=Health(database, schema_state=lambda: SchemaState("1", "1"), chain_status=lambda: chain),
+        public_log=PublicLog(database, LogIdentity(key.key, verify)),
+        intake=Intake(database, desk.attestor, desk.clock, settings, outcomes),
+    )
+
+
 @pytest.fixture
 def post() -> Iterator[Post]:
     desk = make_desk()
     sla_id = desk.register().sla_id
-    database = desk.database
-    chain: Any = {"chain_id": 1, "registry": None, "transactions": []}
-    key = NoteKey("log.example/test", SigningKey(bytes(32)))
     settings = IngestSettings(max_observation_bytes=2_000_000, max_telemetry_bytes=1_000_000, body_timeout_s=5)
-    intake = Intake(database, desk.attestor, desk.clock, settings)
-    app = create_app(
-        Queries(database, bundles=None, chain_status=lambda: chain),  # type: ignore[arg-type]
-        health=Health(database, schema_state=lambda: SchemaState("1", "1"), chain_status=lambda: chain),
-        public_log=PublicLog(database, LogIdentity(key.key, verify)),
-        intake=intake,
-    )
-    with TestClient(app, base_url="http://127.0.0.1") as client:
-        yield Post(desk, sla_id, client, intake)
+    outcomes = Outcomes()
+    with TestClient(app_over(desk, settings, outcomes), base_url="http://127.0.0.1") as client:
+        yield Post(desk, sla_id, client, outcomes)
 
 
 def gauge(name: str, value: Any, at_ns: int = AT_NS, **attributes: str) -> dict[str, Any]:
@@ -136,7 +143,7 @@ def test_a_log_is_recorded_once(post: Post) -> None:
     assert again.json()["event_id"] == found["event_id"]
     (payload,) = post.payloads("observations_recorded")
     assert payload["declared_complete"] == {"from_ns": "1686700800000000000", "to_ns": "1686787200000000000"}
-    assert post.intake.outcomes.counts() == {("/v1/observations", "recorded"): 2}
+    assert post.outcomes.counts() == {("/v1/observations", "recorded"): 2}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,7 @@ def test_a_log_without_one_usable_row_is_refused(post: Post, rows: list[dict[str
     answer = post(f"/v1/observations?sla_id={post.sla_id}", log(*rows), "application/x-ndjson")
     assert problem(answer, 400, "request_log_unusable")["data"]["field"] == field
     assert post.types() == ["agreement_registered"]
-    assert post.intake.outcomes.counts() == {("/v1/observations", "request_log_unusable"): 1}
+    assert post.outcomes.counts() == {("/v1/observations", "request_log_unusable"): 1}
 
 
 def test_what_is_asked_must_make_sense(post: Post) -> None:
@@ -201,7 +208,7 @@ def test_bodies_are_bounded_before_they_are_read(post: Post, path: str, kind: st
     for data in (b"\x1f\x8b\x08\x00garbage", bomb[:40], b"plain"):
         problem(post(path, data, kind, content_encoding="gzip"), 400, "telemetry_unusable")
     assert post.types() == ["agreement_registered"]
-    assert sum(post.intake.outcomes.counts().values()) == 11
+    assert sum(post.outcomes.counts().values()) == 11
 
 
 # --- OTLP ------------------------------------------------------------------------------------
@@ -462,3 +469,53 @@ def test_each_route_takes_its_own_method(post: Post) -> None:
     assert problem(post.client.post("/v1/agreements", content=b"{}"), 405, "method_not_allowed")
     refused = post.client.delete("/v1/metrics")
     assert refused.headers["allow"] == "GET, HEAD, POST"
+
+
+# --- documentation ---------------------------------------------------------------------------
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs/ingest.md"
+
+
+def test_the_documented_requests_are_taken(post: Post) -> None:
+    examples = re.findall(r"```http\nPOST (\S+)\nContent-Type: (\S+)\n\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    assert len(examples) == 3
+    for path, kind, body in examples:
+        answer = post(path.replace("{sla_id}", post.sla_id), body.encode(), kind)
+        assert answer.status_code == 200, answer.text
+        assert 'rejected": 1' not in answer.text
+    assert sorted(post.types())[1:] == [
+        "breaker_event_recorded",
+        "observations_recorded",
+        "telemetry_recorded",
+        "telemetry_recorded",
+    ]
+
+
+def test_a_body_that_drips_is_given_up(post: Post) -> None:
+    async def answer() -> tuple[int, bytes]:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            if not sent:
+                await asyncio.sleep(0.01)
+            return {"type": "http.request", "body": b"x", "more_body": True}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/v1/metrics",
+            "raw_path": b"/v1/metrics",
+            "headers": headers,
+        }
+        scope |= {"query_string": b"", "root_path": "", "http_version": "1.1", "scheme": "http", "client": ("a", 1)}
+        await app(scope | {"server": ("127.0.0.1", 80), "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+        return sent[0]["status"], sent[1]["body"]
+
+    app = app_over(post.desk, IngestSettings(body_timeout_s=0.05), post.outcomes)
+    status, body = asyncio.run(answer())
+    assert status == 408
+    assert json.loads(body)["code"] == "body_too_slow"

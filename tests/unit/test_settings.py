@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import SettingInvalid
-from ledger.settings import ServerSettings, read_settings
+from ledger.settings import IngestSettings, ServerSettings, read_settings
 
 
 def test_defaults() -> None:
@@ -44,3 +44,12 @@ def test_no_data_directory(environ: dict[str, str]) -> None:
 def test_authority_of_a_url() -> None:
     assert ServerSettings(Path("d")).authority == "127.0.0.1:8000"
     assert ServerSettings(Path("d"), "::1").authority == "[::1]:8000"
+
+
+def test_bounds_of_what_comes_in() -> None:
+    assert IngestSettings.read({}) == IngestSettings()
+    assert IngestSettings.read({"SLA_LEDGER_MAX_TELEMETRY_BYTES": "5"}).max_telemetry_bytes == 5
+    for text in ("0", "-1", "x", "9" * 30, "1.5"):
+        with pytest.raises(SettingInvalid) as raised:
+            IngestSettings.read({"SLA_LEDGER_BODY_TIMEOUT_S": text})
+        assert raised.value.data["setting"] == "SLA_LEDGER_BODY_TIMEOUT_S"
