@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -81,6 +82,8 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
         # The chain is replayed here, before a worker or a request can ask for it.
         readiness, chain = health.check(), services.chain_status()
         services.dispatcher.start()
+        # All that is loaded stays. The collector would look through it again and again while rows are read.
+        gc.freeze()
         try:
             if not stop.asked:
                 announce(f"http://{_authority(listener)}", readiness, chain)
