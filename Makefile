@@ -90,6 +90,10 @@ bench-main: $(VENV)/.project ## Measure the main job; writes var/bench/main.json
 bench-ledger: $(VENV)/.project ## Measure the ledger beside eventsourcing; writes var/bench/ledger.json
 	$(BIN)/python -m tests.bench.ledger
 
+.PHONY: bench-layers
+bench-layers: $(VENV)/.project ## Measure the layers around the ledger; writes var/bench/layers.json
+	$(BIN)/python -m tests.bench.layers
+
 # --- housekeeping ----------------------------------------------------------------------------
 .PHONY: clean
 clean: ## Remove what builds and checks leave; keeps .venv and var/

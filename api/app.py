@@ -22,7 +22,19 @@ from api.graphql.route import create_graphql
 from api.meters import Meters
 from api.parameters import check_query
 from api.problems import handle_error
-from api.rest import agreements, credit_lines, embed_tokens, health, log, metrics, statements, tlog, violations, writing
+from api.rest import (
+    agreements,
+    credit_lines,
+    embed_tokens,
+    health,
+    ingest,
+    log,
+    metrics,
+    statements,
+    tlog,
+    violations,
+    writing,
+)
 from ledger.app.queries import Health
 from ledger.settings import LOOPBACK_HOSTS, EmbedSettings
 
@@ -89,6 +101,7 @@ def create_app(
             *([] if guests is None else [embed_tokens.make_guest_token]),
             create_graphql(desks.queries_for, desks.lists_for),
             *([] if desks.commands is None else writing.HANDLERS),
+            *([] if desks.intake is None else ingest.HANDLERS),
         ],
         dependencies={
             **desks.dependencies(),

@@ -8,6 +8,7 @@ from typing import Any
 
 from litestar.di import NamedDependency, Provide
 
+from api.receiving import Intake
 from ledger.app.access import Principal
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
@@ -19,12 +20,14 @@ from ledger.app.visible import VisibleQueries
 
 @dataclass(frozen=True, slots=True)
 class Desks:
-    """Those of the tenant ``default``; without ``commands`` no agreement is registered and no period closed."""
+    """Those of the tenant ``default``. Without ``commands`` no agreement is registered and no period closed, without
+    ``intake`` no fact is taken."""
 
     queries: Queries
     public_log: PublicLog
     credit_desk: CreditDesk
     commands: Commands | None = None
+    intake: Intake | None = None
 
     def queries_for(self, principal: Principal) -> Queries:
         return self.queries.of_tenant(principal.tenant)
@@ -39,6 +42,8 @@ class Desks:
         return {name: _of_tenant(getattr(self, name)) for name in of_tenants if getattr(self, name) is not None} | {
             "seen": Provide(_seen_by, sync_to_thread=False),
             "lists": Provide(_lists, sync_to_thread=False),
+            # It serves every tenant: what it counts and bounds is the server's.
+            "intake": Provide(lambda: self.intake, sync_to_thread=False),
         }
 
 

@@ -28,7 +28,6 @@ from api.auth.guard import needed_scopes
 from api.auth.rate import RateLimit
 from api.problems import (
     PROBLEM_MEDIA_TYPE,
-    BodyTooLarge,
     CrossSiteRequest,
     HostNotServed,
     MethodNotAllowed,
@@ -37,7 +36,7 @@ from api.problems import (
     problem_of,
 )
 from ledger.app.access import ANONYMOUS, Principal
-from ledger.errors import AccessDenied, SlaLedgerError
+from ledger.errors import AccessDenied, BodyTooLarge, SlaLedgerError
 from ledger.settings import LOOPBACK_HOSTS
 
 READING: Final = ("GET", "HEAD")

@@ -34,6 +34,9 @@ SlaFilter: TypeAlias = Annotated[
     str | None,
     QueryParameter(pattern="^0x[0-9a-f]{64}$", description="Only of this agreement: `0x` and 64 lowercase hex digits"),
 ]
+RequiredSlaId: TypeAlias = Annotated[
+    str, QueryParameter(pattern="^0x[0-9a-f]{64}$", description="The agreement: `0x` and 64 lowercase hex digits")
+]
 Since: TypeAlias = Annotated[
     int, QueryParameter(ge=0, le=MAX_SAFE_INTEGER, description="First log position (`seq`), counted from 0")
 ]

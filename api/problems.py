@@ -15,6 +15,9 @@ from ledger.errors import (
     AccessDenied,
     AgreementNotSigned,
     BadInput,
+    BodyTooLarge,
+    BodyTooSlow,
+    MediaTypeUnsupported,
     NotFound,
     QueryInvalid,
     Refused,
@@ -36,6 +39,8 @@ _STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
     (Refused, 409),
     # What a client hands in, not evidence in the store.
     (AgreementNotSigned, 400),
+    (BodyTooSlow, 408),
+    (MediaTypeUnsupported, 415),
     (BadInput, 400),
     (Unavailable, 503),
 )
@@ -51,12 +56,6 @@ class CrossSiteRequest(SlaLedgerError):
     """A page of another origin had a browser send this, and it would change something."""
 
     code = "cross_site_request"
-
-
-class BodyTooLarge(SlaLedgerError):
-    """The request has a longer body than the route takes; ``data`` has the limit."""
-
-    code = "body_too_large"
 
 
 class RateLimited(SlaLedgerError):
@@ -81,7 +80,6 @@ _OWN_STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
     (MethodNotAllowed, 405),
     (HostNotServed, 421),
     (CrossSiteRequest, 403),
-    (BodyTooLarge, 413),
     (RateLimited, 429),
 )
 

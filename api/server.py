@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -17,10 +18,12 @@ from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
 from api.auth.setup import make_authentication
 from api.desks import Desks
+from api.receiving import Intake
 from api.witness import WitnessApp
 from ledger.app.access import DEFAULT_TENANT
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
+from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Randomness
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
@@ -58,6 +61,8 @@ class Services(Protocol):
     @property
     def dispatcher(self) -> Dispatcher: ...
     @property
+    def attestor(self) -> Attestor: ...
+    @property
     def commands(self) -> Commands: ...
     @property
     def clock(self) -> Clock: ...
@@ -93,6 +98,7 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
             public_log=services.public_log,
             credit_desk=CreditDesk(own, services.clock),
             commands=services.commands,
+            intake=Intake(services.database, services.attestor, services.clock, settings.ingest),
         )
         app = create_app(
             desks,
@@ -108,6 +114,8 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
         # The chain is replayed here, before a worker or a request can ask for it.
         readiness, chain = health.check(), services.chain_status()
         services.dispatcher.start()
+        # All that is loaded stays. The collector would look through it again and again while rows are read.
+        gc.freeze()
         try:
             if not stop.asked:
                 announce(f"http://{_authority(listener)}", readiness, chain)

@@ -52,6 +52,42 @@ class RequestLogUnusable(BadInput):
     code = "request_log_unusable"
 
 
+class TelemetryUnusable(BadInput):
+    """No sample of a batch of telemetry can be used; nothing was written. ``data`` names field and reason."""
+
+    code = "telemetry_unusable"
+
+
+class ServiceUnknown(BadInput):
+    """Telemetry is about a service that no agreement names; ``data["field"]`` says where the name stands."""
+
+    code = "service_unknown"
+
+
+class BodyTooLarge(BadInput):
+    """A body is larger than its route takes, as it came or unpacked; ``data`` has the limit in bytes."""
+
+    code = "body_too_large"
+
+
+class BodyTooSlow(BadInput):
+    """A body did not come whole within the time it had; ``data`` has that time in seconds."""
+
+    code = "body_too_slow"
+
+
+class MediaTypeUnsupported(BadInput):
+    """A body is of a media type or in an encoding that its route does not read; ``data`` lists those it reads."""
+
+    code = "media_type_unsupported"
+
+
+class TargetUnavailable(BadInput):
+    """An endpoint to scrape cannot be asked: not an http URL, not an answer, or one that is too large or too slow."""
+
+    code = "target_unavailable"
+
+
 class CalendarInvalid(BadInput):
     """A zone, period, window or date cannot be used."""
 

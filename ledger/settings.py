@@ -25,6 +25,9 @@ DEFAULT_RING_AGAIN_S = 15
 DEFAULT_SCHEDULE_S = 5
 MAX_SECONDS = 3600
 REDIS_SCHEMES = ("redis://", "rediss://")
+MAX_OBSERVATION_BYTES = 64_000_000
+MAX_TELEMETRY_BYTES = 16_000_000
+BODY_TIMEOUT_S = 30
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MAX_RATE = 10_000_000
@@ -153,6 +156,29 @@ class EmbedSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """Bounds of what comes in by the API and by scraping.
+
+    ``max_observation_bytes`` and ``max_telemetry_bytes`` bound a body as it comes and unpacked; ``body_timeout_s`` is
+    how long it may take to come.
+    """
+
+    max_observation_bytes: int = MAX_OBSERVATION_BYTES
+    max_telemetry_bytes: int = MAX_TELEMETRY_BYTES
+    body_timeout_s: float = BODY_TIMEOUT_S
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> IngestSettings:
+        """From ``SLA_LEDGER_MAX_OBSERVATION_BYTES``, ``SLA_LEDGER_MAX_TELEMETRY_BYTES`` and
+        ``SLA_LEDGER_BODY_TIMEOUT_S``; raises ``SettingInvalid``."""
+        return cls(
+            _whole(environ, "SLA_LEDGER_MAX_OBSERVATION_BYTES", MAX_OBSERVATION_BYTES, 1_000_000_000),
+            _whole(environ, "SLA_LEDGER_MAX_TELEMETRY_BYTES", MAX_TELEMETRY_BYTES, 1_000_000_000),
+            _whole(environ, "SLA_LEDGER_BODY_TIMEOUT_S", BODY_TIMEOUT_S, 3_600),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ServerSettings:
     """Checked settings of ``sla-ledger up``.
 
@@ -166,6 +192,7 @@ class ServerSettings:
     database_url: str | None = None
     auth: AuthSettings = LOCAL_AUTH
     log: LogSettings = LogSettings()
+    ingest: IngestSettings = IngestSettings()
     embed: EmbedSettings = field(default_factory=EmbedSettings)
 
     def __post_init__(self) -> None:
@@ -252,6 +279,7 @@ def read_settings(
         database_url=(environ.get("DATABASE_URL") if database is None else database) or None,
         auth=read_auth_settings(environ, mode=auth),
         log=LogSettings.read(environ),
+        ingest=IngestSettings.read(environ),
         embed=EmbedSettings.read(environ),
     )
 
@@ -353,6 +381,13 @@ def _is_http_url(text: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and text.isprintable()
     except ValueError:
         return False
+
+
+def _whole(environ: Mapping[str, str], name: str, default: int, maximum: int) -> int:
+    text = environ.get(name, "") or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(maximum)) and 0 < int(text) <= maximum):
+        raise SettingInvalid(f"{name}={text[:20]!r} must be a whole number from 1 to {maximum}", setting=name)
+    return int(text)
 
 
 def _port(text: str) -> int:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.ports import Receipt, Transaction
+from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream
-from ledger.domain.observation import IdentityBook, Reason, RequestRow, RowRejection, Verdict, VerdictCounts
-from ledger.domain.observation import request_id_digest as id_digest
+from ledger.domain.observation import (
+    BodyBook,
+    Reason,
+    RequestRow,
+    RowRejection,
+    Verdict,
+    VerdictCounts,
+    identity_scope,
+    request_id_digests,
+)
 from ledger.domain.window import period_at
 
 ReadRows = Callable[[bytes], Iterable[RequestRow | RowRejection]]
@@ -81,6 +90,16 @@ def record_observations(
     return RecordedBatch(digest, counts, receipt)
 
 
+@dataclass(slots=True)
+class _PeriodRows:
+    """What is needed of a period's rows, as plain columns: a million row objects would keep the garbage collector
+    busy for as long as all else takes."""
+
+    request_ids: list[str] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    starts_ns: list[int] = field(default_factory=list)
+
+
 def _classify(
     tx: Transaction,
     registered: RegisteredAgreement,
@@ -91,41 +110,57 @@ def _classify(
 
     The rule is the ``Evaluator``'s, for every period of the agreement at once.
     """
-    agreement, counts = registered.agreement, VerdictCounts()
-    scope = (registered.sla_id, agreement.source)
-    usable: defaultdict[str, list[RequestRow]] = defaultdict(list)
+    counts, accepted_ns = VerdictCounts(), list[int]()
+    scope = (registered.sla_id, registered.agreement.source)
+    for name, of_period in _by_period(registered.agreement, rows, declared_complete, counts).items():
+        ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)
+        book = BodyBook(tx.identities.known(*scope, ids))
+        verdicts = list(map(book.classify, ids, of_period.bodies))
+        tx.identities.add(*scope, book.new)
+        counts.accepted += verdicts.count(Verdict.ACCEPTED)
+        counts.duplicates += verdicts.count(Verdict.DUPLICATE)
+        counts.conflicts += verdicts.count(Verdict.CONFLICT)
+        found = [at for at, verdict in zip(of_period.starts_ns, verdicts, strict=True) if verdict is Verdict.ACCEPTED]
+        accepted_ns += (min(found), max(found)) if found else ()
+    return counts, Interval(min(accepted_ns), max(accepted_ns) + 1) if accepted_ns else None
+
+
+def _by_period(
+    agreement: Agreement,
+    rows: Iterable[RequestRow | RowRejection],
+    declared_complete: Interval | None,
+    counts: VerdictCounts,
+) -> dict[str, _PeriodRows]:
+    """The usable rows by the name of their period; the others are counted as rejected."""
+    service = agreement.service
+    usable: defaultdict[str, _PeriodRows] = defaultdict(_PeriodRows)
+    of_period = _PeriodRows()
+    first_ns = end_ns = 0
     period: Period | None = None
-    name = ""
     for row in rows:
         if isinstance(row, RowRejection):
             counts.reject(row.reason)
             continue
-        if row.service != agreement.service:
+        if row.service != service:
             counts.reject(Reason.OTHER_SERVICE)
             continue
+        start_ns = row.started_at_ns
         # A log is mostly in order: the last row's period is nearly always the next one's.
-        if period is None or row.started_at_ns not in period.interval:
-            period = period_at(agreement, row.started_at_ns)
-            name = str(period)
+        if not first_ns <= start_ns < end_ns:
+            period = period_at(agreement, start_ns)
+            first_ns = end_ns = 0
+            if period is not None:
+                first_ns, end_ns = period.interval.start_ns, period.interval.end_ns
+                of_period = usable[str(period)]
         if period is None:
             counts.reject(Reason.OUTSIDE_PERIOD)
-        elif declared_complete is not None and row.started_at_ns not in declared_complete:
+        elif declared_complete is not None and start_ns not in declared_complete:
             counts.reject(Reason.OUTSIDE_SPAN)
         else:
-            usable[name].append(row)
-    starts_ns: list[int] = []
-    for name, of_period in usable.items():
-        known = tx.identities.known(*scope, [id_digest(*scope, name, row.request_id) for row in of_period])
-        book = IdentityBook(*scope, name, known)
-        for row in of_period:
-            verdict, _ = book.classify(row)
-            counts.accepted += verdict is Verdict.ACCEPTED
-            counts.duplicates += verdict is Verdict.DUPLICATE
-            counts.conflicts += verdict is Verdict.CONFLICT
-            if verdict is Verdict.ACCEPTED:
-                starts_ns.append(row.started_at_ns)
-        tx.identities.add(*scope, list(book.new_pairs()))
-    return counts, Interval(min(starts_ns), max(starts_ns) + 1) if starts_ns else None
+            of_period.request_ids.append(row.request_id)
+            of_period.bodies.append(row.body_digest)
+            of_period.starts_ns.append(start_ns)
+    return usable
 
 
 def _span(interval: Interval | None) -> dict[str, str] | None:

@@ -417,11 +417,21 @@ class Views(Protocol):
 
     def credit_line(self, line_id: str) -> Mapping[str, Any]:
         """Raises ``NotFound``."""
+
+    def evidence(self, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[Mapping[str, Any]]:
+        """What was recorded about a service in [start_ns, end_ns), the most telling first."""
+        ...
+
+    def telemetry_source(self, service: str, source: str) -> Mapping[str, Any] | None:
+        """Which batch a source recorded last about a service."""
         ...
 
 
 class Identities(Protocol):
-    """Which request ids a source has already reported, each with the digest of its first body."""
+    """Which request ids a source has already reported, each with the digest of its first body.
+
+    Samples of telemetry are remembered here, too: with ``telemetry`` as sla_id and the service as source.
+    """
 
     def known(self, sla_id: str, source: str, ids: Sequence[bytes]) -> Mapping[bytes, frozenset[bytes]]:
         """Body digests seen for those of ``ids`` (16-byte digests) that were reported before."""

@@ -40,6 +40,7 @@ COMMANDS = {
     "chain": Subcommand("ledger.cli.chain:chain", "Deploy the registry on a node's chain.", "server,prove"),
     "worker": Subcommand("ledger.cli.worker:worker", "Work a ledger in processes of their own.", "server,prove"),
     "outbox": Subcommand("ledger.cli.outbox:outbox", "Look at work to be done, retry what was parked.", "server"),
+    "collect": Subcommand("ledger.cli.collect:collect", "Scrape a metrics endpoint into the ledger.", "server,prove"),
     "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
     "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
     "fsck": Subcommand("ledger.cli.maintenance:fsck_command", "Check everything a data directory holds.", "server"),

@@ -21,6 +21,16 @@ def observations_stream(sla_id: str, source: str) -> str:
     return f"observations/{sla_id}/{source}"
 
 
+def telemetry_batch_stream(service: str, batch_id: str) -> str:
+    """One batch of telemetry about a service; it is recorded once, as version 0."""
+    return f"samples/{service}/{batch_id}"
+
+
+def breaker_stream(service: str) -> str:
+    """Transitions of a service's circuit breakers, in the order they came in."""
+    return f"breakers/{service}"
+
+
 def windows_stream(sla_id: str, first: date) -> str:
     """Judgements of the windows of the period that starts on local date ``first``."""
     return f"windows/{sla_id}/{first.isoformat()}"

@@ -20,9 +20,10 @@ depend neither on the order of rows nor on how they are cut into batches.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
 DIGEST_BYTES = 16
@@ -150,6 +151,29 @@ class IdentityBook:
         return Verdict.DUPLICATE if row.body_digest in known else Verdict.CONFLICT
 
 
+class BodyBook:
+    """``IdentityBook``'s rule where every id is digested anyhow and ``known`` has all that was said before of them.
+
+    ``new`` gathers the pairs (id digest, body digest) that a store has to add.
+    """
+
+    def __init__(self, known: Mapping[bytes, Collection[bytes]]) -> None:
+        self._bodies: dict[bytes, Collection[bytes]] = dict(known)
+        self.new: list[tuple[bytes, bytes]] = []
+
+    def classify(self, id_digest: bytes, body: bytes) -> Verdict:
+        seen = self._bodies.get(id_digest)
+        if seen is None:
+            self._bodies[id_digest] = (body,)
+            self.new.append((id_digest, body))
+            return Verdict.ACCEPTED
+        if body in seen:
+            return Verdict.DUPLICATE
+        self._bodies[id_digest] = (*seen, body)
+        self.new.append((id_digest, body))
+        return Verdict.CONFLICT
+
+
 def identity_scope(tenant: str, source: str, period: str) -> bytes:
     """The hash key under which request ids are digested: ids of two sources, or of two periods, never meet.
 
@@ -157,6 +181,11 @@ def identity_scope(tenant: str, source: str, period: str) -> bytes:
     """
     parts = (tenant.encode(), source.encode(), period.encode())
     return hashlib.blake2b(b"".join(len(part).to_bytes(4, "big") + part for part in parts), digest_size=32).digest()
+
+
+def request_id_digests(scope: bytes, request_ids: Iterable[str]) -> list[bytes]:
+    """``request_id_digest`` of many ids of one ``identity_scope``."""
+    return [blake2b(each.encode(), digest_size=DIGEST_BYTES, key=scope).digest() for each in request_ids]
 
 
 def request_id_digest(tenant: str, source: str, period: str, request_id: str) -> bytes:

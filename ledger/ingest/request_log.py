@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
 from hashlib import blake2b
@@ -27,13 +26,12 @@ import msgspec
 from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from ledger.domain.observation import DIGEST_BYTES, Reason, RequestRow, RowRejection
 from ledger.errors import InstantInvalid, RequestLogUnusable
+from ledger.ingest.bulk_rows import MAX_ID_CHARS, MAX_LATENCY_NS, bulk_reader
+from ledger.ingest.reading import MAX_DEPTH, depth
 
 MAX_LINE_BYTES = 1_000_000
 # Every IEEE 754 double is within it; beyond, a number could not be written out in bounded memory.
 MAX_EXPONENT = 400
-MAX_ID_CHARS = 512
-MAX_DEPTH = 64
-MAX_LATENCY_NS = 10**7 * SECOND_NS
 READ_BYTES = 256 * 1024
 
 # Rows are read in this context. It has more digits than a line has, so nothing is ever rounded.
@@ -44,7 +42,6 @@ _FRACTION_NS: tuple[int, ...] = tuple(10 ** (9 - digits) for digits in range(10)
 _CACHED_MINUTES = 10_000
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
-_NOT_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]+')
 
 Row = RequestRow | RowRejection
 
@@ -73,7 +70,9 @@ class RequestLog:
         self._line = 0
         self._objects = 0
         self._first_problem = ""
-        self._read_row = _row_reader()
+        read_instant = _instant_reader()
+        self._read_row = _row_reader(read_instant)
+        self._read_many = bulk_reader(read_instant, _Unusable)
 
     def __iter__(self) -> Iterator[Row]:
         for lines, ended in self._chunks():
@@ -119,6 +118,11 @@ class RequestLog:
         rows: list[Row] = []
         read_row = self._read_row
         with localcontext(_EXACT):
+            plain: list[Row] | None = self._read_many(self._line + 1, lines)  # type: ignore[assignment]
+            if plain is not None:
+                self._line += len(lines)
+                self._objects += len(lines)
+                return plain
             for number, line in enumerate(lines, self._line + 1):
                 try:
                     rows.append(read_row(number, line))
@@ -148,9 +152,9 @@ def open_request_log(path: Path) -> BinaryIO:
         raise RequestLogUnusable(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
 
 
-def _row_reader() -> Callable[[int, bytes], RequestRow]:
+def _row_reader(read_instant: Callable[[Any], int]) -> Callable[[int, bytes], RequestRow]:
     """Reads one line; raises ``_Unusable``. A closure, because a log has millions of lines."""
-    decode, read_instant = _decoder(), _instant_reader()
+    decode = _decoder()
 
     def read(number: int, line: bytes) -> RequestRow:
         body, canonical = decode(line)
@@ -198,7 +202,7 @@ def _decoder() -> Callable[[bytes], tuple[dict[str, Any], bytes]]:
         nonlocal respelled
         respelled = False
         # The decoder recurses in C as deep as a document nests, which ends the process where the stack ends.
-        if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
+        if line.count(b"[") + line.count(b"{") > MAX_DEPTH and depth(line) > MAX_DEPTH:
             raise _Unusable(Reason.MALFORMED, "", f"nests deeper than {MAX_DEPTH} levels")
         try:
             body = decode(line)
@@ -217,15 +221,6 @@ def _decoder() -> Callable[[bytes], tuple[dict[str, Any], bytes]]:
         return body, canonical
 
     return read
-
-
-def _depth(line: bytes) -> int:
-    """How deep brackets outside strings nest."""
-    deepest = level = 0
-    for bracket in _NOT_BRACKETS.sub(b"", line):
-        level += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, level)
-    return deepest
 
 
 def _normal_number(text: str) -> Decimal | int:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
 from ledger.store import tables
+from ledger.store.bulk import raw_cursor
 from ledger.store.dialects import insert_for, is_postgresql
+
+T = TypeVar("T")
 
 _CHUNK = 1000
 """Ids asked for in one statement: well below every database's limit of parameters."""
+
+_PAIRS = 250
 
 _identity = tables.identity.c
 _KNOWN = select(_identity.id_digest, _identity.body_digest).where(
@@ -31,10 +38,18 @@ class SqlIdentities:
         if scope_id is None:
             return {}
         found: defaultdict[bytes, set[bytes]] = defaultdict(set)
-        for chunk in _chunks(ids):
-            for id_digest, body_digest in self._connection.execute(_KNOWN, {"scope_id": scope_id, "ids": chunk}):
+        # In the order of the index: an id's neighbours are asked for while their page is at hand.
+        for chunk in _chunks(sorted(ids), _CHUNK):
+            for id_digest, body_digest in self._bodies(scope_id, chunk):
                 found[id_digest].add(body_digest)
         return {id_digest: frozenset(bodies) for id_digest, bodies in found.items()}
+
+    def _bodies(self, scope_id: int, ids: Sequence[bytes]) -> Sequence[Any]:
+        if is_postgresql(self._connection):
+            return self._connection.execute(_KNOWN, {"scope_id": scope_id, "ids": ids}).all()
+        with raw_cursor(self._connection) as cursor:
+            found: Sequence[Any] = cursor.execute(_known_sql(len(ids)), (scope_id, *ids)).fetchall()
+        return found
 
     def reserve(self, sla_id: str, source: str) -> None:
         row = {"tenant": self._tenant, "sla_id": sla_id, "source": source}
@@ -50,13 +65,14 @@ class SqlIdentities:
         if scope_id is None:
             self.reserve(sla_id, source)
             scope_id = self._scope(sla_id, source)
-        statement = insert_for(self._connection, tables.identity).on_conflict_do_nothing()
         if is_postgresql(self._connection):
+            statement = insert_for(self._connection, tables.identity).on_conflict_do_nothing()
             rows = [{"scope_id": scope_id, "id_digest": each, "body_digest": body} for each, body in pairs]
             self._connection.execute(statement, rows)
         else:
-            text = str(statement.compile(dialect=self._connection.dialect))
-            self._connection.exec_driver_sql(text, [(scope_id, each, body) for each, body in pairs])
+            with raw_cursor(self._connection) as cursor:
+                for chunk in _chunks(sorted(pairs), _PAIRS):
+                    cursor.execute(_add_sql(len(chunk)), [value for pair in chunk for value in (scope_id, *pair)])
 
     def _scope(self, sla_id: str, source: str, *, lock: bool = False) -> int | None:
         columns = tables.identity_scope.c
@@ -67,6 +83,20 @@ class SqlIdentities:
         return found
 
 
-def _chunks(ids: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    for start in range(0, len(ids), _CHUNK):
-        yield ids[start : start + _CHUNK]
+@lru_cache(maxsize=4)
+def _known_sql(count: int) -> str:
+    """Written out, because SQLAlchemy takes longer to compose such a list than SQLite to answer."""
+    marks = ", ".join("?" * count)
+    return f"SELECT id_digest, body_digest FROM identity WHERE scope_id = ? AND id_digest IN ({marks})"  # noqa: S608
+
+
+@lru_cache(maxsize=4)
+def _add_sql(count: int) -> str:
+    """Many rows in a statement: the driver takes longer to go through a statement than SQLite for its row."""
+    rows = ", ".join(["(?, ?, ?)"] * count)
+    return f"INSERT INTO identity (scope_id, id_digest, body_digest) VALUES {rows} ON CONFLICT DO NOTHING"  # noqa: S608
+
+
+def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -40,7 +40,7 @@ from ledger.store.log import SignedCheckpoint, StoredLog
 from ledger.store.memory_chain import MemoryChain
 from ledger.store.outbox import MAX_ERROR_CHARS, no_stage, not_parked
 from ledger.store.projections import RowChange, apply, forget, rebuild, types_beside
-from ledger.store.queries import StoredViews, ViewRow
+from ledger.store.queries import StoredViews, ViewRow, telling_order
 from ledger.store.secrets import no_secret, other_secret
 
 
@@ -513,6 +513,13 @@ class _ViewRows:
 
     def tenants(self, view: str) -> Sequence[str]:
         return sorted({tenant for name, tenant, *_ in self.handle.state.views if name == view})
+
+    def telling(self, view: str, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[ViewRow]:
+        best: dict[str, ViewRow] = {}
+        for row in sorted(self.rows(view, service=service), key=telling_order):
+            if row.columns["from_ns"] < end_ns and row.columns["to_ns"] > start_ns:
+                best.setdefault(row.columns["series"], row)
+        return list(best.values())[:limit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from ledger.domain.events import StoredEvent
+from ledger.domain.telemetry import BREAKER_SEVERITY, BreakerState
 
 Place: TypeAlias = tuple[Any, ...]
 """Which row of which view: (view, tenant, key members in the view's order)."""
@@ -207,6 +208,37 @@ _VIOLATION_STATES = {
     "violation_withdrawn": "withdrawn",
 }
 
+
+def _telemetry(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    service = payload["service"]
+    for place, point in enumerate(payload["points"]):
+        key = {"service": service, "event_id": event.id, "point": place}
+        columns = {
+            "from_ns": int(point["from_ns"]),
+            "to_ns": int(point["to_ns"]),
+            "severity": point["severity"],
+            "series": f"{point['subject']} {point['metric']}",
+        }
+        body = {name: point[name] for name in ("kind", "subject", "metric", "min", "max", "last", "samples")}
+        yield _change(event, "view_telemetry", key, body, columns)
+    body = {name: payload[name] for name in ("digest", "format", "media_type", "scraped_at_ns")}
+    yield _change(event, "view_telemetry_source", {"service": service, "source": payload["source"]}, body)
+
+
+def _breaker(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    at_ns = int(payload["at_ns"])
+    columns = {
+        "from_ns": at_ns,
+        "to_ns": at_ns + 1,
+        "severity": BREAKER_SEVERITY[BreakerState(payload["to_state"])],
+        "series": f"{payload['breaker']} {payload['to_state']}",
+    }
+    body = {name: payload[name] for name in ("source", "breaker", "kind", "from_state", "to_state", "failure_rate")}
+    yield _change(event, "view_breaker", {"service": payload["service"], "event_id": event.id}, body, columns)
+
+
 _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "agreement_registered": _agreement,
     "window_evaluated": _window,
@@ -218,6 +250,8 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "credit_line_reversed": _reversed_line,
     "credit_applied": _applied_line,
     "anchor_confirmed": _anchor_confirmation,
+    "telemetry_recorded": _telemetry,
+    "breaker_event_recorded": _breaker,
 }
 
 _SHARING = (

@@ -49,6 +49,10 @@ class ViewReader(Protocol):
 
     def tenants(self, view: str) -> Sequence[str]:
         """Whose rows a view has, sorted."""
+
+    def telling(self, view: str, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[ViewRow]:
+        """Of a view of evidence the most telling rows of a service that touch [start_ns, end_ns): one of each
+        ``series``, by falling severity and then from the newest; see ``telling_order``."""
         ...
 
 
@@ -185,8 +189,41 @@ class StoredViews:
         found = ((row, row.columns["statement_id"]) for row in rows)
         return [_credit_line(row, attestations.get(name), anchors.get(name)) for row, name in found]
 
+    def evidence(self, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[Mapping[str, Any]]:
+        """{event_id, service, kind, from_ns, to_ns, severity, ..., seq} of what was recorded about a service in
+        [start_ns, end_ns), at most ``limit``, the most severe and then the newest first; one row of each series.
+
+        Of a GPU or server: {subject, metric, min, max, last, samples}. Of a breaker (kind ``breaker_event``):
+        {source, breaker, event, from_state, to_state, failure_rate}.
+        """
+        found = [
+            row
+            for view in ("view_telemetry", "view_breaker")
+            for row in self._reader.telling(view, service, start_ns, end_ns, limit)
+        ]
+        return [_evidence(row) for row in sorted(found, key=telling_order)[:limit]]
+
+    def telemetry_source(self, service: str, source: str) -> Mapping[str, Any] | None:
+        """{digest, format, media_type, scraped_at_ns} of the last batch a source recorded about a service."""
+        rows = self._reader.rows("view_telemetry_source", service=service, source=source)
+        return next((row.body for row in rows), None)
+
     def _by_statement(self, view: str) -> Mapping[str, ViewRow]:
         return {row.columns["statement_id"]: row for row in self._reader.rows(view)}
+
+
+def telling_order(row: ViewRow) -> tuple[int, int, str, str]:
+    """Sorts rows of evidence: the most severe first, then the newest, then by what never ties."""
+    columns = row.columns
+    return -columns["severity"], -columns["to_ns"], columns["series"], columns["event_id"]
+
+
+def _evidence(row: ViewRow) -> dict[str, Any]:
+    columns = {name: row.columns[name] for name in ("service", "event_id", "from_ns", "to_ns", "severity")}
+    body = dict(row.body)
+    if "breaker" in body:
+        body |= {"event": body["kind"], "kind": "breaker_event"}
+    return {**columns, **body, "seq": row.seq}
 
 
 def _agreement(row: ViewRow) -> dict[str, Any]:

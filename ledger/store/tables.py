@@ -312,6 +312,41 @@ view_credit_line = _view(
     ],
 )
 
+
+# Evidence is asked for by service and time. A point covers at most an hour, so that the index finds those that touch
+# an interval; ``series`` says which rows are of one thing, of which the most telling one is enough.
+_SERVICE_COLUMN = 120
+
+
+def _service() -> Column[str]:
+    return Column("service", String(_SERVICE_COLUMN), nullable=False)
+
+
+def _event_id() -> Column[str]:
+    return Column("event_id", String(36), nullable=False)
+
+
+def _evidence_columns() -> list[Column[Any]]:
+    return [
+        Column("from_ns", _BIGINT, nullable=False),
+        Column("to_ns", _BIGINT, nullable=False),
+        Column("severity", Integer, nullable=False),
+        Column("series", String(420), nullable=False),
+    ]
+
+
+view_telemetry = _view(
+    "view_telemetry",
+    [_service(), _event_id(), Column("point", Integer, nullable=False)],
+    _evidence_columns(),
+)
+view_breaker = _view("view_breaker", [_service(), _event_id()], _evidence_columns())
+view_telemetry_source = _view(
+    "view_telemetry_source", [_service(), Column("source", String(_SERVICE_COLUMN), nullable=False)]
+)
+
+Index(None, view_telemetry.c.tenant, view_telemetry.c.service, view_telemetry.c.from_ns)
+Index(None, view_breaker.c.tenant, view_breaker.c.service, view_breaker.c.from_ns)
 Index(None, view_statement.c.tenant, view_statement.c.sla_id)
 Index(None, view_credit.c.tenant, view_credit.c.sla_id)
 for _table, _key in ((view_violation, "violation_id"), (view_credit_line, "line_id")):
@@ -338,5 +373,8 @@ VIEW_TABLES = {
         view_violation,
         view_credit_line,
         view_anchor_confirmation,
+        view_telemetry,
+        view_breaker,
+        view_telemetry_source,
     )
 }

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, delete, literal, select, tuple_
+from sqlalchemy import Connection, Select, delete, func, literal, select, tuple_
 
+from ledger.domain.telemetry import HOUR_NS
 from ledger.store.bulk import upsert_rows
 from ledger.store.projections import Place, RowChange
 from ledger.store.queries import ViewRow
@@ -101,6 +102,33 @@ class SqlViewReader:
     def tenants(self, view: str) -> Sequence[str]:
         tenant = VIEW_TABLES[view].c.tenant
         return list(self._connection.scalars(select(tenant).distinct().order_by(tenant)))
+
+    def telling(self, view: str, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[ViewRow]:
+        table = VIEW_TABLES[view]
+        columns = table.c
+        order = (columns.severity.desc(), columns.to_ns.desc(), columns.event_id)
+        rank = func.row_number().over(partition_by=columns.series, order_by=order)
+        ranked = (
+            select(table, rank.label("rank"))
+            .where(
+                columns.tenant == self._tenant,
+                columns.service == service,
+                # A row covers at most an hour: so the index has both ends.
+                columns.from_ns > start_ns - HOUR_NS,
+                columns.from_ns < end_ns,
+                columns.to_ns > start_ns,
+            )
+            .subquery()
+        )
+        best = ranked.c
+        asked = (
+            select(*(best[column.name] for column in table.columns))
+            .where(best["rank"] == 1)
+            .order_by(best.severity.desc(), best.to_ns.desc(), best.series, best.event_id)
+            .limit(limit)
+        )
+        found = self._connection.execute(asked)
+        return [ViewRow(row._asdict(), msgspec.json.decode(row.body), row.seq) for row in found]
 
 
 _NAMES = {

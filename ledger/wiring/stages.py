@@ -15,7 +15,7 @@ from ledger.app import anchoring, attestations
 from ledger.app.outbox import Stage, StageWork
 from ledger.app.ports import Database
 from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
-from ledger.app.telemetry import no_evidence
+from ledger.app.telemetry import find_evidence
 from ledger.errors import DataDirectoryInUse, NotYet
 from ledger.ingest.request_log import RequestLog
 
@@ -35,7 +35,7 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
             event_id,
             attestor=attestor,
             read_rows=read_request_log,
-            find_evidence=no_evidence,
+            find_evidence=find_evidence,
             clock=clock,
         )
 

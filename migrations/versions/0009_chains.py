@@ -1,7 +1,7 @@
 """Transactions counted chain by chain and named by their effect; anchors that are confirmed.
 
 Revision ID: 0009
-Revises: 0007
+Revises: 0008
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ import sqlalchemy as sa
 from alembic import context, op
 
 revision = "0009"
-down_revision = "0007"
+down_revision = "0008"
 branch_labels = None
 depends_on = None
 
 BIGINT = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-
-
-OWN_TENANT = "USING (coalesce(current_setting('sla_ledger.tenant', true), '') IN ('', tenant))"
-"""As the other views."""
 
 
 def upgrade() -> None:
@@ -98,6 +94,5 @@ def _rights() -> None:
     op.execute(f"REVOKE ALL ON {table} FROM PUBLIC")
     op.execute(f"GRANT SELECT ON {table} TO {app}, {sequencer}")
     op.execute(f"GRANT INSERT, UPDATE, DELETE ON {table} TO {sequencer}")
-    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-    op.execute(sa.text(f"CREATE POLICY own_tenant ON {table} {OWN_TENANT}".replace(":", r"\:")))
+    op.execute(f"SELECT wall_tenants('{table}')")
     op.execute(f"ALTER TABLE {table} OWNER TO {owner}")

@@ -269,6 +269,58 @@ def anchor_confirmation(of: str) -> NewEvent:
     return NewEvent("anchor_confirmed", payload, START_NS)
 
 
+def telemetry(*points: dict[str, Any], source: str = "gpu-1", digest: str = "ab" * 32) -> NewEvent:
+    """A recorded batch of the service ``chat-7b``; ``point`` makes its points."""
+    payload = {
+        "service": "chat-7b",
+        "source": source,
+        "format": "dcgm",
+        "media_type": "text/plain",
+        "digest": digest,
+        "bytes": 10,
+        "scraped_at_ns": str(START_NS),
+        "samples": {"accepted": len(points), "duplicate": 0, "conflict": 0, "quarantined": 0, "rejected": 0},
+        "reasons": {},
+        "refused": [],
+        "resets": 0,
+        "transitions": 0,
+        "span": None,
+        "points": list(points),
+    }
+    return NewEvent("telemetry_recorded", payload, START_NS)
+
+
+def point(metric: str = "DRAM_ACTIVE", *, from_s: int = 0, to_s: int = 1, severity: int = 10) -> dict[str, Any]:
+    return {
+        "kind": "gpu_sample",
+        "subject": "GPU-1",
+        "metric": metric,
+        "min": "0.5",
+        "max": "0.9",
+        "last": "0.7",
+        "from_ns": str(START_NS + from_s * 10**9),
+        "to_ns": str(START_NS + to_s * 10**9),
+        "samples": 4,
+        "severity": severity,
+    }
+
+
+def breaker(to_state: str = "open", *, at_s: int = 0, name: str = "upstream") -> NewEvent:
+    at_ns = START_NS + at_s * 10**9
+    payload = {
+        "service": "chat-7b",
+        "source": "gateway",
+        "digest": "cd" * 32,
+        "breaker": name,
+        "kind": "state_transition",
+        "from_state": "closed",
+        "to_state": to_state,
+        "at_ns": str(at_ns),
+        "failure_rate": "62.5",
+    }
+    return NewEvent("breaker_event_recorded", payload, at_ns)
+
+
 def signed_checkpoint(size: int, root: bytes) -> str:
     return sign_checkpoint(Checkpoint("log.example/test", size, root), [LOG_KEY]).decode()
 

@@ -20,21 +20,26 @@ from ledger.store.database import SqliteDatabase
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import (
+    HOUR_NS,
     PERIOD,
     SLA_ID,
+    START_NS,
     SeededRandomness,
     StepClock,
     agreement,
     anchor,
     anchor_confirmation,
     attestation,
+    breaker,
     erasable,
     line_applied,
     line_issued,
     line_reversed,
+    point,
     signed_checkpoint,
     statement,
     statement_id,
+    telemetry,
     violation,
     window,
 )
@@ -68,6 +73,11 @@ events = st.lists(
             erasable(line_applied()),
             erasable(line_reversed()),
             anchor_confirmation(statement_id()),
+            telemetry(point(severity=80), point("XID", from_s=2, to_s=3)),
+            telemetry(point(severity=40)),
+            breaker(),
+            breaker("closed", at_s=5),
+            erasable(telemetry(point())),
             erasable(window(0, bad=1)),
             erasable(agreement(3)),
             erasable(statement(2, credit="7")),
@@ -252,6 +262,8 @@ class Adapters(RuleBasedStateMachine):
                 [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)],
                 [tx.views.violations(limit=100), tx.views.violations(state="closed", limit=1)],
                 [tx.views.credit_lines(limit=100), tx.views.credit_lines(status="draft", limit=1)],
+                tx.views.evidence("chat-7b", START_NS, START_NS + HOUR_NS, 20),
+                tx.views.telemetry_source("chat-7b", "gpu-1"),
             )
 
         return self.all(look)

@@ -20,12 +20,15 @@ from tests.conformance.samples import (
     anchor,
     anchor_confirmation,
     attestation,
+    breaker,
     document,
     line_applied,
     line_issued,
     line_reversed,
+    point,
     statement,
     statement_id,
+    telemetry,
     violation,
     window,
 )
@@ -47,6 +50,8 @@ def everything(tx: Transaction) -> list[Any]:
         views.windows(SLA_ID, PERIOD),
         views.violations(limit=10),
         views.credit_lines(limit=10),
+        views.evidence("chat-7b", START_NS, START_NS + HOUR_NS, 20),
+        views.telemetry_source("chat-7b", "gpu-1"),
     ]
 
 
@@ -264,6 +269,10 @@ def test_a_rebuild_gives_the_same_views(database: AnyDatabase) -> None:
     with database.read() as tx:
         before = everything(tx)
     assert database.rebuild_views() == 14
+    append(database, telemetry(point(), point("XID", severity=95)), breaker())
+    with database.read() as tx:
+        before = everything(tx)
+    assert database.rebuild_views() == 11
     with database.read() as tx:
         assert everything(tx) == before
 
@@ -279,3 +288,48 @@ def test_views_roll_back_with_their_events(database: AnyDatabase) -> None:
         append_and_fail(tx)
     with database.read() as tx:
         assert tx.views.agreement(SLA_ID)["terms_version"] == 1
+
+
+def told(database: AnyDatabase, start_s: int, end_s: int, limit: int = 20, service: str = "chat-7b") -> list[str]:
+    """What was recorded in some seconds from ``START_NS`` on, the most telling first."""
+    with database.read() as tx:
+        found = tx.views.evidence(service, START_NS + start_s * 10**9, START_NS + end_s * 10**9, limit)
+    return [each.get("metric") or f"{each['breaker']} {each['to_state']}" for each in found]
+
+
+def test_evidence_is_what_touches_the_interval(database: AnyDatabase) -> None:
+    append(database, telemetry(point("A", from_s=10, to_s=20), point("B", from_s=0, to_s=3600)), breaker(at_s=30))
+    assert told(database, 0, 10) == ["B"]
+    assert told(database, 10, 11) == ["B", "A"]
+    assert told(database, 20, 30) == ["B"]
+    assert told(database, 3599, 4000) == ["B"]
+    assert told(database, 3600, 4000) == []
+    assert told(database, 30, 31) == ["upstream open", "B"]
+    assert told(database, 0, 60, service="other") == []
+
+
+def test_the_most_telling_comes_first_and_once(database: AnyDatabase) -> None:
+    append(database, telemetry(point("DRAM", severity=80, to_s=5), point("XID", severity=95)))
+    append(database, telemetry(point("DRAM", severity=10, from_s=5, to_s=9), point("TEMP", from_s=6, to_s=8)))
+    append(database, breaker("open", at_s=1), breaker("closed", at_s=2), breaker("open", at_s=3))
+    assert told(database, 0, 60) == ["upstream open", "XID", "DRAM", "upstream closed", "TEMP"]
+    assert told(database, 0, 60, limit=2) == ["upstream open", "XID"]
+    with database.read() as tx:
+        (opened,) = tx.views.evidence("chat-7b", START_NS, START_NS + HOUR_NS, 1)
+    assert opened["from_ns"] == START_NS + 3 * 10**9
+    assert (opened["kind"], opened["event"], opened["failure_rate"]) == ("breaker_event", "state_transition", "62.5")
+
+
+def test_the_last_batch_of_a_source_is_remembered(database: AnyDatabase) -> None:
+    append(database, telemetry(digest="01" * 32), telemetry(digest="02" * 32), telemetry(source="gpu-2"))
+    with database.read() as tx:
+        last = tx.views.telemetry_source("chat-7b", "gpu-1")
+        assert tx.views.telemetry_source("chat-7b", "gpu-3") is None
+        assert tx.views.telemetry_source("other", "gpu-1") is None
+    assert last == {"digest": "02" * 32, "format": "dcgm", "media_type": "text/plain", "scraped_at_ns": str(START_NS)}
+
+
+def test_evidence_is_the_tenants_own(database: AnyDatabase) -> None:
+    append(database, breaker())
+    with database.of_tenant("b").read() as tx:
+        assert tx.views.evidence("chat-7b", START_NS, START_NS + HOUR_NS, 20) == []

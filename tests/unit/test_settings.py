@@ -11,6 +11,7 @@ from ledger.settings import (
     AuthMode,
     AuthSettings,
     ChainSettings,
+    IngestSettings,
     ServerSettings,
     WorkerSettings,
     read_auth_settings,
@@ -195,3 +196,12 @@ class TestWorkers:
     def test_a_time_that_cannot_be_used_is_refused(self, text: str) -> None:
         with pytest.raises(SettingInvalid, match="SLA_LEDGER_LEASE_S"):
             WorkerSettings.read({"SLA_LEDGER_LEASE_S": text})
+
+
+def test_bounds_of_what_comes_in() -> None:
+    assert IngestSettings.read({}) == IngestSettings()
+    assert IngestSettings.read({"SLA_LEDGER_MAX_TELEMETRY_BYTES": "5"}).max_telemetry_bytes == 5
+    for text in ("0", "-1", "x", "9" * 30, "1.5"):
+        with pytest.raises(SettingInvalid) as raised:
+            IngestSettings.read({"SLA_LEDGER_BODY_TIMEOUT_S": text})
+        assert raised.value.data["setting"] == "SLA_LEDGER_BODY_TIMEOUT_S"

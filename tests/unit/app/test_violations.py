@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ledger.app.ports import Transaction
-from ledger.app.telemetry import Evidence, no_evidence
+from ledger.app.telemetry import Evidence
 from ledger.app.violations import record_violations
 from ledger.app.windows import JudgedPeriod, evaluate_windows
 from ledger.domain.interval import Interval
@@ -162,7 +162,7 @@ def test_facts_as_they_come_in_lead_to_batches_as_evidence(desk: Desk) -> None:
     with desk.database.begin() as tx:
         found = evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
         record_violations(
-            tx, registered, desk.period, found, find_evidence=no_evidence, now_ns=desk.period.interval.end_ns
+            tx, registered, desk.period, found, find_evidence=lambda *_: (), now_ns=desk.period.interval.end_ns
         )
     book = Book(desk)
     (violation,) = {each.payload["violation_id"] for each in book.events()}

@@ -347,3 +347,51 @@ class _Failing(io.RawIOBase):
 def test_a_disk_that_fails_midway_is_named_with_file_and_line() -> None:
     with pytest.raises(RequestLogUnusable, match=r"^log:3: cannot be read any further: Input/output error$"):
         list(RequestLog(_Failing(line() + line(request_id="r-2")), "log"))  # type: ignore[arg-type]
+
+
+spelled = st.sampled_from(
+    ["0.8", "0.80", "8e-1", "1", "0", "0.0", "-0.0", "-1e-12", "1e-7", "0.0000001", "1e8", "10000000.1", "null", '"1"']
+)
+TIMES = [
+    '"2023-12-19T00:00:02.106523644Z"',
+    '"2023-12-19T00:00:60.106523644Z"',
+    '"2023-13-19T00:00:02.106523644Z"',
+    '"2023-12-19T00:00:02.10652364xZ"',
+    '"2023-12-19T00:00:02Z"',
+    "3",
+]
+members = st.fixed_dictionaries(
+    {
+        "request_id": st.sampled_from(['"a"', '"b"', '""', "7", '"' + "x" * 600 + '"', '"a\\u0041"']),
+        "started_at": st.sampled_from(TIMES),
+        "service": st.sampled_from(['"chat"', '"chat"', "null"]),
+        "error_code": st.sampled_from(["null", "500", "-100", "0.5", "true"]),
+        "ttft_s": spelled,
+        "e2e_s": spelled,
+        "extra": st.sampled_from(["1", "1.5", "1.50", "{}", "[1]", '"E+"', '"a.0"', '"{"']),
+    }
+)
+written = st.tuples(members, st.sampled_from([",", ", "]), st.sampled_from(["", '"extra":2,', '"service" :"chat",']))
+
+
+@given(st.lists(written, min_size=1, max_size=8))
+def test_lines_read_together_are_read_as_each_by_itself(drawn: list[tuple[dict[str, str], str, str]]) -> None:
+    lines = [
+        ("{" + first + comma.join(f'"{key}":{value}' for key, value in row.items()) + "}\n").encode()
+        for row, comma, first in drawn
+    ]
+    # A nested value keeps a line, and those that come with it, from being read with others.
+    aside = line(nested=[1])
+    together, one_by_one = read(line() + b"".join(lines))[1:], read(aside + b"".join(lines))[1:]
+    assert together == one_by_one
+
+
+def test_plain_lines_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ledger.ingest import request_log
+
+    def never(_number: int, _line: bytes) -> RequestRow:
+        raise AssertionError("a plain line was read by itself")
+
+    monkeypatch.setattr(request_log, "_row_reader", lambda _read_instant: never)
+    plain = b"".join(line(request_id=f"r{n}", ttft_s=0.125 + n) for n in range(5))
+    assert [each[1] for each in read(plain)] == [f"r{n}" for n in range(5)]

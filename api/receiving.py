@@ -1,0 +1,166 @@
+"""How a body comes in: its type first, then within a size and a time, unpacked in bounds, read off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, TypeAlias, TypeVar
+
+import anyio
+from anyio import to_thread
+from litestar import MediaType, Request, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi.datastructures import ResponseSpec
+
+from api.problems import PROBLEM_MEDIA_TYPE, Problem
+from ledger.app.access import Principal, Scope
+from ledger.app.evidence import Attestor
+from ledger.app.ports import Database, Transaction
+from ledger.app.retrying import write
+from ledger.domain.instant import Clock
+from ledger.errors import (
+    BodyTooLarge,
+    BodyTooSlow,
+    MediaTypeUnsupported,
+    QueryInvalid,
+    SlaLedgerError,
+)
+from ledger.ingest.packed import unpack
+from ledger.settings import IngestSettings
+
+T = TypeVar("T")
+AnyRequest: TypeAlias = Request[Any, Any, Any]
+
+PARSERS = 4
+"""Bodies that are worked on at a time: what they may take of memory is this many times the largest."""
+
+_MEANINGS = {
+    400: "The body or a parameter cannot be used; `data.field` names what",
+    404: "There is no such agreement",
+    408: "The body did not come in time",
+    413: "The body is too large, as it came or unpacked",
+    415: "The body's type or encoding is not read here",
+    503: "The database cannot be written now; send the same body again",
+}
+
+
+class Outcomes:
+    """How many bodies of each route came to what: ``recorded``, or the code of the error. For all threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def count(self, route: str, outcome: str) -> None:
+        with self._lock:
+            self._counts[route, outcome] += 1
+
+    def counts(self) -> Mapping[tuple[str, str], int]:
+        """By (route, outcome)."""
+        with self._lock:
+            return dict(self._counts)
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What the routes that take facts stand on."""
+
+    database: Database
+    attestor: Attestor
+    clock: Clock
+    settings: IngestSettings
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    parsers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(PARSERS))
+
+    def write(self, principal: Principal, work: Callable[[Transaction], T]) -> T:
+        """``work`` in one transaction of the principal's tenant; again where another one was in its way."""
+        return write(self.database.of_tenant(principal.tenant), work)
+
+    async def take(
+        self,
+        request: AnyRequest,
+        media_types: Sequence[str],
+        max_bytes: int,
+        work: Callable[[str, bytes], T],
+    ) -> T:
+        """Receive a body and work on it in a thread: ``work(media type, unpacked body)``. The outcome is counted."""
+        route = request.url.path
+        try:
+            media_type = _media_type(request, media_types)
+            encoding = request.headers.get("content-encoding", "").strip().lower()
+            body = await _receive(request, max_bytes, self.settings.body_timeout_s)
+            found = await to_thread.run_sync(
+                lambda: work(media_type, unpack(body, encoding, max_bytes)), limiter=self.parsers
+            )
+        except SlaLedgerError as error:
+            self.outcomes.count(route, error.code)
+            raise
+        self.outcomes.count(route, "recorded")
+        return found
+
+
+def receives(path: str, *, summary: str, problems: Sequence[int] = (400, 408, 413, 415, 503)) -> HTTPRouteHandler:
+    """Decorator of a route that takes facts. The handler reads the body by ``Intake.take``."""
+    responses = {
+        status: ResponseSpec(
+            Problem, generate_examples=False, description=_MEANINGS[status], media_type=PROBLEM_MEDIA_TYPE
+        )
+        for status in problems
+    }
+    return post(
+        path,
+        status_code=200,
+        media_type=MediaType.JSON,
+        summary=summary,
+        tags=["ingest"],
+        responses=responses,
+        opt={"scopes": (Scope.WRITE_OBSERVATIONS,)},
+        # ``Intake.take`` has a limit for each route, and a problem that names it.
+        request_max_body_size=None,
+    )
+
+
+def _media_type(request: AnyRequest, media_types: Sequence[str]) -> str:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in media_types:
+        raise MediaTypeUnsupported(
+            f"Content-Type: {media_type[:80]!r} is not read here; send {', '.join(media_types)}",
+            field="Content-Type",
+            media_types=list(media_types),
+        )
+    return media_type
+
+
+async def _receive(request: AnyRequest, max_bytes: int, timeout_s: float) -> bytes:
+    declared = request.headers.get("content-length", "0")
+    if not declared.isascii() or not declared.isdigit() or int(declared[:20]) > max_bytes:
+        raise _too_large(max_bytes)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(timeout_s):
+            async for part in request.stream():
+                size += len(part)
+                if size > max_bytes:
+                    raise _too_large(max_bytes)
+                parts.append(part)
+    except TimeoutError:
+        raise BodyTooSlow(
+            f"the body did not come whole within {timeout_s:g} s; send smaller bodies",
+            field="body",
+            timeout_s=timeout_s,
+        ) from None
+    if not size:
+        raise QueryInvalid("the body is empty", field="body", parameter="body")
+    return b"".join(parts)
+
+
+def _too_large(max_bytes: int) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"the body is larger than the {max_bytes} bytes that this route takes; send it in parts",
+        field="body",
+        limit=max_bytes,
+    )

@@ -1,0 +1,121 @@
+"""``sla-ledger collect``: scrape a metrics endpoint into the ledger, once or again and again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from ledger.app.ports import Database
+from ledger.app.retrying import write
+from ledger.app.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
+from ledger.cli.output import note
+from ledger.domain.instant import Clock
+from ledger.errors import DataDirectoryInvalid, SettingInvalid, SlaLedgerError
+from ledger.ingest.registry import SCRAPED, read_telemetry
+from ledger.ingest.scrape import fetch
+
+EPILOG = """\b
+Exit codes:
+  0  scraped (with --every: stopped by Ctrl-C or SIGTERM)
+  1  --once, and a sample was quarantined or rejected
+  2  the endpoint cannot be read, nothing in it can be used, or no agreement names the service
+"""
+
+_EVERY = re.compile(r"(\d{1,5})(s|m)")
+
+
+@click.command(epilog=EPILOG)
+@click.option("--data", "data_dir", metavar="DIR", required=True, help="Data directory.")
+@click.option("--target", metavar="URL", required=True, help="The metrics endpoint.")
+@click.option("--service", metavar="NAME", required=True, help="The service it belongs to, as the agreement names it.")
+@click.option("--format", "format_name", type=click.Choice(SCRAPED), required=True, help="What exports the metrics.")
+@click.option("--source", metavar="NAME", help="Name of this collector. Default: host and port of the target.")
+@click.option("--every", metavar="TIME", default="15s", show_default=True, help="Such as 15s or 1m.")
+@click.option("--once", is_flag=True, help="Scrape once and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each scrape.")
+def collect(
+    data_dir: str,
+    target: str,
+    service: str,
+    format_name: str,
+    source: str | None,
+    every: str,
+    once: bool,
+    as_json: bool,
+) -> int:
+    """Scrape a metrics endpoint: what tells something about the service becomes evidence.
+
+    The log is that of the data directory, or of the PostgreSQL that DATABASE_URL names.
+    """
+    every_s = _seconds(every)
+    if not Path(data_dir).is_dir():
+        raise DataDirectoryInvalid(f"{data_dir} is not a directory; make one with sla-ledger demo", path=data_dir)
+    from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
+
+    named = source or urlsplit(target).netloc.rpartition("@")[2][:100] or "target"
+    stopping = threading.Event()
+    if not once:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda _number, _frame: stopping.set())
+    services = open_data(Path(data_dir), notify=note, database_url=os.environ.get("DATABASE_URL") or None)
+    try:
+        while True:
+            try:
+                raw = _scrape(services.clock, target, service, format_name, named)
+                recorded = _record(services.database, services.clock, raw)
+                _report(recorded, as_json=as_json)
+                if once:
+                    return 1 if recorded.unusable else 0
+            except SlaLedgerError as error:
+                # One scrape that fails is no reason to stop; its time simply has no samples.
+                if once:
+                    raise
+                note(f"sla-ledger: {error.message}")
+            if stopping.wait(every_s):
+                return 0
+    finally:
+        services.close()
+
+
+def _scrape(clock: Clock, target: str, service: str, format_name: str, source: str) -> RawTelemetry:
+    at_ns = clock.now_ns()
+    found = fetch(target)
+    return RawTelemetry(format_name, found.media_type, found.data, source, service, at_ns)
+
+
+def _record(database: Database, clock: Clock, raw: RawTelemetry) -> RecordedTelemetry:
+    groups = read_telemetry(raw)
+    return write(database, lambda tx: record_telemetry(tx, raw, groups, read=read_telemetry, now_ns=clock.now_ns()))
+
+
+def _report(recorded: RecordedTelemetry, *, as_json: bool) -> None:
+    document: dict[str, Any] = {
+        "digest": recorded.digest,
+        "event_id": recorded.receipts[0].event_id,
+        "samples": dict(recorded.verdicts),
+        "reasons": dict(recorded.reasons),
+        "refused": list(recorded.refused),
+    }
+    if as_json:
+        click.echo(json.dumps(document, ensure_ascii=False))
+        return
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in recorded.verdicts.items() if count)
+    click.echo(f"{counts}  (event {document['event_id']})")
+    for refused in recorded.refused:
+        click.echo(f"  {refused['field']}: {refused['message']}")
+
+
+def _seconds(text: str) -> int:
+    match = _EVERY.fullmatch(text)
+    seconds = int(match[1]) * {"s": 1, "m": 60}[match[2]] if match else 0
+    if not 1 <= seconds <= 86_400:
+        raise SettingInvalid(f"--every {text[:20]!r} is no time from 1s to 1440m; write 15s or 1m", setting="every")
+    return seconds

@@ -1,0 +1,521 @@
+"""Facts come in by HTTP: each body once, each sample with a verdict, and what is bad is refused by name."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cloudevents.core.bindings.http import to_binary, to_structured
+from cloudevents.core.formats.json import JSONFormat
+from cloudevents.core.v1.event import CloudEvent
+from litestar.testing import TestClient
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
+
+from api.app import create_app
+from api.edge import Edge
+from api.receiving import Intake, Outcomes
+from ledger.app.log_keys import LogIdentity
+from ledger.app.queries import Health, Queries, SchemaState
+from ledger.app.telemetry import find_evidence
+from ledger.app.tlog import PublicLog
+from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.domain.interval import Interval
+from ledger.settings import IngestSettings
+from tests.unit.app.conftest import Desk, log, make_desk, row
+
+Client = TestClient[Any]
+AT_NS = 1_686_736_800 * 10**9
+"""2023-06-14T10:00:00Z"""
+OPENED = {
+    "circuitBreakerName": "chat-upstream",
+    "type": "STATE_TRANSITION",
+    "creationTime": "2023-06-14T12:00:00.5+02:00[Europe/Berlin]",
+    "stateTransition": "CLOSED_TO_OPEN",
+    "service": "example-chat",
+}
+
+
+@dataclass
+class Post:
+    """A ledger of one agreement and a client of its API."""
+
+    desk: Desk
+    sla_id: str
+    client: Client
+    outcomes: Outcomes
+
+    def __call__(self, path: str, body: bytes, kind: str, **headers: str) -> Any:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.post(path, content=body, headers={"content-type": kind, **named})
+
+    def metrics(self, *metrics: dict[str, Any], service: str = "example-chat", **headers: str) -> Any:
+        resource = {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}
+        body = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [{"metrics": list(metrics)}]}]}
+        return self("/v1/metrics", json.dumps(body).encode(), "application/json", **headers)
+
+    def events(self, *documents: dict[str, Any], **changes: Any) -> Any:
+        envelope = {"specversion": "1.0", "source": "/gateway", "type": "breaker.transition"}
+        events = [envelope | {"id": str(n), "data": each} | changes for n, each in enumerate(documents)]
+        return self("/v1/breaker-events", json.dumps(events).encode(), "application/cloudevents-batch+json")
+
+    def types(self) -> list[str]:
+        with self.desk.database.read() as tx:
+            return [event.type for event in tx.events.since(0)]
+
+    def payloads(self, kind: str) -> list[Any]:
+        with self.desk.database.read() as tx:
+            return [event.payload for event in tx.events.since(0) if event.type == kind]
+
+
+def app_over(desk: Desk, settings: IngestSettings, outcomes: Outcomes) -> Edge:
+    database = desk.database
+    chain: Any = {"chain_id": 1, "registry": None, "transactions": []}
+    key = NoteKey("log.example/test", SigningKey(bytes(32)))
+    return create_app(
+        Queries(database, bundles=None, chain_status=lambda: chain),  # type: ignore[arg-type]
+        health=Health(database, schema_state=lambda: SchemaState("1", "1"), chain_status=lambda: chain),
+        public_log=PublicLog(database, LogIdentity(key.key, verify)),
+        intake=Intake(database, desk.attestor, desk.clock, settings, outcomes),
+    )
+
+
+@pytest.fixture
+def post() -> Iterator[Post]:
+    desk = make_desk()
+    sla_id = desk.register().sla_id
+    settings = IngestSettings(max_observation_bytes=2_000_000, max_telemetry_bytes=1_000_000, body_timeout_s=5)
+    outcomes = Outcomes()
+    with TestClient(app_over(desk, settings, outcomes), base_url="http://127.0.0.1") as client:
+        yield Post(desk, sla_id, client, outcomes)
+
+
+def gauge(name: str, value: Any, at_ns: int = AT_NS, **attributes: str) -> dict[str, Any]:
+    points = [{"asDouble": value, "timeUnixNano": str(at_ns), "attributes": attribute_list(attributes)}]
+    return {"name": name, "gauge": {"dataPoints": points}}
+
+
+def counter(name: str, value: int, at_ns: int, start_ns: int = 1) -> dict[str, Any]:
+    point = {"asInt": str(value), "timeUnixNano": at_ns, "startTimeUnixNano": start_ns}
+    return {"name": name, "sum": {"aggregationTemporality": 2, "isMonotonic": True, "dataPoints": [point]}}
+
+
+def point_of(text: bytes) -> bytes:
+    """A request of one data point that is written out."""
+    before = b'{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"gauge":{"dataPoints":['
+    return before + text + b"]}}]}]}]}"
+
+
+def attribute_list(attributes: dict[str, str]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+
+
+def problem(answer: Any, status: int, code: str) -> Any:
+    assert answer.headers["content-type"] == "application/problem+json"
+    document = answer.json()
+    assert (answer.status_code, document["code"]) == (status, code), document
+    return document
+
+
+# --- request logs ----------------------------------------------------------------------------
+
+
+def test_a_log_is_recorded_once(post: Post) -> None:
+    body = log(row("a"), row("a"), row("b", service="other"), row("c", started_at="2023-06-14T10:00:00"))
+    path = f"/v1/observations?sla_id={post.sla_id}&from=2023-06-14T00:00:00Z&to=2023-06-15T00:00:00Z"
+    first = post(path, body, "application/x-ndjson")
+    again = post(path, gzip.compress(body), "application/x-ndjson; charset=utf-8", content_encoding="gzip")
+    assert first.status_code == again.status_code == 200
+    assert first.headers["cache-control"] == "no-store"
+    found = first.json()
+    assert found["rows"] == {"accepted": 1, "duplicate": 1, "conflict": 0, "rejected": 2}
+    assert found["rejected_reasons"] == {"other_service": 1, "time_invalid": 1}
+    assert [(each["line"], each["field"]) for each in found["rejected"]] == [(4, "started_at")]
+    assert again.json()["event_id"] == found["event_id"]
+    (payload,) = post.payloads("observations_recorded")
+    assert payload["declared_complete"] == {"from_ns": "1686700800000000000", "to_ns": "1686787200000000000"}
+    assert post.outcomes.counts() == {("/v1/observations", "recorded"): 2}
+
+
+@pytest.mark.parametrize(
+    ("rows", "field"),
+    [
+        ([row("a", started_at="2023-06-14T10:00:00")], "started_at"),
+        ([row("a", service="unknown")], "service"),
+        ([row("a", started_at="2001-06-14T10:00:00Z")], "started_at"),
+        ([{"request_id": "a"}], "service"),
+    ],
+)
+def test_a_log_without_one_usable_row_is_refused(post: Post, rows: list[dict[str, Any]], field: str) -> None:
+    answer = post(f"/v1/observations?sla_id={post.sla_id}", log(*rows), "application/x-ndjson")
+    assert problem(answer, 400, "request_log_unusable")["data"]["field"] == field
+    assert post.types() == ["agreement_registered"]
+    assert post.outcomes.counts() == {("/v1/observations", "request_log_unusable"): 1}
+
+
+def test_what_is_asked_must_make_sense(post: Post) -> None:
+    path, body = "/v1/observations?sla_id=", log(row("a"))
+    unknown = post(path + "0x" + "00" * 32, body, "application/x-ndjson")
+    assert problem(unknown, 404, "not_found")["data"]["sla_id"] == "0x" + "00" * 32
+    path += post.sla_id
+    for query, field in (
+        ("&from=2023-06-14T00:00:00Z", "to"),
+        ("&from=2023-06-14T00:00:00&to=2023-06-15T00:00:00Z", "from"),
+        ("&from=2023-06-15T00:00:00Z&to=2023-06-14T00:00:00Z", "to"),
+    ):
+        answer = post(path + query, body, "application/x-ndjson")
+        assert problem(answer, 400, "query_invalid")["data"]["parameter"] == field
+    problem(post(path + "&form=x", body, "application/x-ndjson"), 400, "query_invalid")
+    assert post.types() == ["agreement_registered"]
+
+
+# --- what no route takes ---------------------------------------------------------------------
+
+ROUTES = [
+    ("/v1/observations?sla_id=SLA", "application/x-ndjson"),
+    ("/v1/metrics", "application/x-protobuf"),
+    ("/v1/metrics", "application/json"),
+    ("/v1/breaker-events", "application/cloudevents+json"),
+]
+
+
+@pytest.mark.parametrize(("path", "kind"), ROUTES)
+def test_bodies_are_bounded_before_they_are_read(post: Post, path: str, kind: str) -> None:
+    path = path.replace("SLA", post.sla_id)
+    bomb = gzip.compress(bytes(50_000_000))
+    for body, headers in (
+        (b"x" * 2_000_001, {}),
+        (bomb, {"content_encoding": "gzip"}),
+        (b"{}", {"content_length": "100000000"}),
+        (b"{}", {"content_length": "-1"}),
+    ):
+        assert problem(post(path, body, kind, **headers), 413, "body_too_large")["data"]["field"] == "body"
+    chunks = (b"x" * 500_000 for _ in range(5))
+    answer = post.client.post(path, content=chunks, headers={"content-type": kind})
+    problem(answer, 413, "body_too_large")
+    problem(post(path, b"{}", "text/csv"), 415, "media_type_unsupported")
+    problem(post(path, b"{}", kind, content_encoding="br"), 415, "media_type_unsupported")
+    problem(post(path, b"", kind), 400, "query_invalid")
+    for data in (b"\x1f\x8b\x08\x00garbage", bomb[:40], b"plain"):
+        problem(post(path, data, kind, content_encoding="gzip"), 400, "telemetry_unusable")
+    assert post.types() == ["agreement_registered"]
+    assert sum(post.outcomes.counts().values()) == 11
+
+
+# --- OTLP ------------------------------------------------------------------------------------
+
+
+def test_metrics_become_evidence(post: Post) -> None:
+    gpu = "GPU-c2f76b33"
+    answer = post.metrics(
+        gauge("DCGM_FI_PROF_DRAM_ACTIVE", 0.91, UUID=gpu),
+        gauge("DCGM_FI_PROF_DRAM_ACTIVE", 0.5, AT_NS + 10**9, UUID=gpu),
+        gauge("vllm:num_requests_waiting", 7, model_name="m"),
+        gauge("my.own", 1),
+    )
+    assert (answer.status_code, answer.json()) == (200, {})
+    with post.desk.database.read() as tx:
+        found = find_evidence(tx, "example-chat", Interval(AT_NS, AT_NS + 10**9))
+        assert find_evidence(tx, "example-chat", Interval(AT_NS + 2 * 10**9, AT_NS + 3 * 10**9)) == ()
+        assert find_evidence(tx, "other", Interval(AT_NS, AT_NS + 10**9)) == ()
+    assert [(each.kind, each.summary) for each in found] == [
+        ("gpu_sample", f"{gpu}: DCGM_FI_PROF_DRAM_ACTIVE 0.5 to 0.91, last 0.5 (2 samples)"),
+        ("server_metric", "m: vllm:num_requests_waiting 7.0 (1 samples)"),
+    ]
+
+
+def test_what_cannot_be_used_is_the_partial_success(post: Post) -> None:
+    good, bad = gauge("a", 1), gauge("DCGM_FI_PROF_DRAM_ACTIVE", 69, UUID="GPU-1")
+    answer = post.metrics(good, bad).json()["partialSuccess"]
+    assert answer["rejectedDataPoints"] == "1"
+    assert "DCGM_FI_PROF_DRAM_ACTIVE is more than 1" in answer["errorMessage"]
+    (payload,) = post.payloads("telemetry_recorded")
+    assert payload["reasons"] == {"unit_error": 1}
+    assert payload["refused"][0]["raw"] == "69.0"
+
+
+def test_protobuf_is_answered_in_protobuf(post: Post) -> None:
+    request = ExportMetricsServiceRequest()
+    resource = request.resource_metrics.add()
+    attribute = resource.resource.attributes.add(key="service.name")
+    attribute.value.string_value = "example-chat"
+    points = resource.scope_metrics.add().metrics.add(name="a").gauge.data_points
+    points.add(as_int=3, time_unix_nano=AT_NS)
+    points.add(as_int=3)
+    body = request.SerializeToString()
+    answer = post("/v1/metrics", gzip.compress(body), "application/x-protobuf", content_encoding="gzip")
+    assert answer.headers["content-type"] == "application/x-protobuf"
+    read = ExportMetricsServiceResponse.FromString(answer.content)
+    assert read.partial_success.rejected_data_points == 1
+    assert "timeUnixNano" in read.partial_success.error_message
+    assert post("/v1/metrics", body, "application/x-protobuf").content == answer.content
+    assert len(post.payloads("telemetry_recorded")) == 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "field"),
+    [
+        (gauge("a", "NaN"), "a"),
+        (gauge("a", 1, 0), "timeUnixNano"),
+        ({"name": "a", "gauge": {"dataPoints": [{"timeUnixNano": "5"}]}}, "asDouble"),
+        ({"name": "a"}, "metrics[0]"),
+        (counter("a", 1, AT_NS) | {"sum": {"dataPoints": [{"asInt": 1, "timeUnixNano": 5}]}}, "aggregationTemporality"),
+    ],
+)
+def test_a_request_without_one_usable_point_is_refused(post: Post, metric: dict[str, Any], field: str) -> None:
+    found = problem(post.metrics(metric), 400, "telemetry_unusable")
+    assert field in found["data"]["field"]
+    assert post.types() == ["agreement_registered"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "bounds", "field"),
+    [(["1", 1], [1], ""), (["1"], [1], "bucketCounts"), ([1, 1, 0], [2, 1], "explicitBounds"), ([2, 1], [1], "count")],
+)
+def test_buckets_must_add_up(post: Post, counts: list[Any], bounds: list[int], field: str) -> None:
+    point = {"count": "2", "sum": 2, "bucketCounts": counts, "explicitBounds": bounds, "timeUnixNano": str(AT_NS)}
+    answer = post.metrics({"name": "h", "histogram": {"aggregationTemporality": 2, "dataPoints": [point]}})
+    if field:
+        assert field in problem(answer, 400, "telemetry_unusable")["data"]["field"]
+    else:
+        assert answer.json() == {}
+
+
+def test_a_counter_goes_back_only_with_a_newer_start(post: Post) -> None:
+    post.metrics(counter("requests", 10, AT_NS, start_ns=5))
+    found = problem(post.metrics(counter("requests", 4, AT_NS + 1, start_ns=5)), 400, "telemetry_unusable")
+    assert found["data"]["reason"] == "counter_went_back"
+    assert "requests" in found["data"]["field"]
+    assert post.metrics(counter("requests", 4, AT_NS + 2, start_ns=7)).json() == {}
+    assert [payload["resets"] for payload in post.payloads("telemetry_recorded")] == [0, 1]
+
+
+@pytest.mark.parametrize("body", [b"\x0a\xff\xff", b"\x08", b"not protobuf at all"])
+def test_malformed_protobuf_is_refused(post: Post, body: bytes) -> None:
+    problem(post("/v1/metrics", body, "application/x-protobuf"), 400, "telemetry_unusable")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (b"[]", "body"),
+        (b'{"resourceMetrics": {"resource": 3}}', "resourceMetrics"),
+        (b'{"resourceLogs": []}', "resourceMetrics"),
+        (b"[" * 100_000, "body"),
+        (point_of(b'{"timeUnixNano":"x"}'), "timeUnixNano"),
+        (point_of(b'{"exemplars":[{"traceId":"XY"}]}'), "traceId"),
+    ],
+)
+def test_json_that_is_no_request_names_the_field(post: Post, body: bytes, field: str) -> None:
+    found = problem(post("/v1/metrics", body, "application/json"), 400, "telemetry_unusable")
+    assert field in found["data"]["field"]
+
+
+def test_ids_in_json_are_hex(post: Post) -> None:
+    metric = gauge("a", 1)
+    metric["gauge"]["dataPoints"][0]["exemplars"] = [
+        {"traceId": "5B8EFFF798038103D269B633813FC60C", "spanId": "EEE19B7EC3C1B174", "asDouble": 1}
+    ]
+    assert post.metrics(metric).json() == {}
+
+
+def test_an_unknown_service_is_named(post: Post) -> None:
+    found = problem(post.metrics(gauge("a", 1), service="nobody's"), 400, "service_unknown")
+    assert found["data"]["field"] == "resourceMetrics[0].resource.attributes[service.name]"
+    assert "nobody's" in found["detail"]
+    assert post.types() == ["agreement_registered"]
+
+
+# --- breakers --------------------------------------------------------------------------------
+
+
+def test_a_transition_is_recorded_in_every_mode(post: Post) -> None:
+    def event(name: str) -> CloudEvent:
+        attributes = {
+            "id": name,
+            "source": "/gateway",
+            "type": "io.resilience4j",
+            "datacontenttype": "application/json",
+        }
+        return CloudEvent(attributes=attributes, data=OPENED)
+
+    for message in (to_structured(event("1"), JSONFormat()), to_binary(event("2"), JSONFormat())):
+        answer = post.client.post("/v1/breaker-events", content=message.body, headers=message.headers)
+        assert answer.json()["transitions"] == 1, answer.text
+    assert post.events(OPENED, OPENED).json()["samples"]["accepted"] == 1
+    plain = json.dumps({"circuitBreakerEvents": [OPENED]}).encode()
+    assert post("/v1/breaker-events", plain, "application/json").json()["transitions"] == 1
+    recorded = post.payloads("breaker_event_recorded")
+    assert len(recorded) == 4
+    assert {each["at_ns"] for each in recorded} == {str(AT_NS + 5 * 10**8)}
+    with post.desk.database.read() as tx:
+        (found,) = find_evidence(tx, "example-chat", Interval(AT_NS, AT_NS + 10**9))
+    assert found.kind == "breaker_event"
+    assert found.summary == "breaker chat-upstream went from closed to open at 2023-06-14T10:00:00.500000000Z"
+
+
+def test_the_same_event_counts_once(post: Post) -> None:
+    first = post.events(OPENED).json()
+    assert post.events(OPENED).json() == first
+    # The same source and id with other words in another batch.
+    other = post.events(
+        OPENED | {"stateTransition": "CLOSED_TO_HALF_OPEN"}, OPENED | {"creationTime": "2024-01-01T00:00:00Z"}
+    )
+    assert other.json()["samples"] == {"accepted": 1, "duplicate": 0, "conflict": 1, "quarantined": 0, "rejected": 0}
+    assert len(post.payloads("breaker_event_recorded")) == 2
+
+
+@pytest.mark.parametrize(
+    ("event", "state"),
+    [
+        ({"action": "EJECT", "enforced": True}, "ejected"),
+        ({"action": "EJECT", "enforced": False}, None),
+        ({"action": "EJECT"}, None),
+        ({"action": "UNEJECT"}, "unejected"),
+    ],
+)
+def test_only_an_enforced_ejection_counts(post: Post, event: dict[str, Any], state: str | None) -> None:
+    event |= {
+        "type": "CONSECUTIVE_5XX",
+        "cluster_name": "outbound|8000||chat",
+        "upstream_url": "10.0.0.7:80",
+        "timestamp": "2023-06-14T10:00:00Z",
+        "service": "example-chat",
+    }
+    answer = post.events(event).json()
+    assert answer["samples"]["accepted"] == 1
+    assert [each["to_state"] for each in post.payloads("breaker_event_recorded")] == ([state] if state else [])
+
+
+@pytest.mark.parametrize(
+    ("rate", "stored"), [(-1, None), ("NaN", None), ("-1.0%", None), (50.5, "50.5"), ("62.5%", "62.5"), (None, None)]
+)
+def test_an_unknown_failure_rate_is_no_number(post: Post, rate: Any, stored: str | None) -> None:
+    assert post.events(OPENED | {"failureRate": rate}).status_code == 200
+    (recorded,) = post.payloads("breaker_event_recorded")
+    assert recorded["failure_rate"] == stored
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"creationTime": "2023-06-14T12:00:00"}, "creationTime"),
+        ({"creationTime": 5}, "creationTime"),
+        ({"stateTransition": "OPEN"}, "stateTransition"),
+        ({"type": "DANCE"}, "type"),
+        ({"circuitBreakerName": ""}, "circuitBreakerName"),
+        ({"failureRate": 101}, "failureRate"),
+        ({"failureRate": True}, "failureRate"),
+    ],
+)
+def test_a_bad_event_names_the_field(post: Post, changes: dict[str, Any], field: str) -> None:
+    found = problem(post.events(OPENED | changes), 400, "telemetry_unusable")
+    assert found["data"]["field"] == f"[0].data.{field}"
+    assert post.types() == ["agreement_registered"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"specversion": "0.3"}, "specversion"),
+        ({"specversion": None}, "specversion"),
+        ({"id": ""}, "id"),
+        ({"source": 3}, "source"),
+        ({"time": "2023-06-14 10:00"}, "time"),
+        ({"time": "2023-06-14T10:00:00"}, "time"),
+        ({"data": [1]}, "data"),
+    ],
+)
+def test_a_bad_envelope_names_the_attribute(post: Post, changes: dict[str, Any], field: str) -> None:
+    found = problem(post.events(OPENED, **{"service": "example-chat", **changes}), 400, "telemetry_unusable")
+    assert found["data"]["field"] == f"[0].{field}"
+
+
+def test_one_bad_event_costs_itself(post: Post) -> None:
+    answer = post.events(OPENED, OPENED | {"creationTime": "yesterday"}).json()
+    assert answer["samples"] == {"accepted": 1, "duplicate": 0, "conflict": 0, "quarantined": 0, "rejected": 1}
+    assert answer["refused"][0]["field"] == "[1].data.creationTime"
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b'{"a": NaN}', b"\xff", b"[" * 50_000, b'{"a": 1e999999999999999999999}', b"[]"]
+)
+def test_what_is_no_json_is_refused(post: Post, body: bytes) -> None:
+    for kind in ("application/json", "application/cloudevents+json"):
+        assert post("/v1/breaker-events", body, kind).status_code == 400
+    assert post.types() == ["agreement_registered"]
+
+
+def test_an_event_of_an_unknown_service_is_refused(post: Post) -> None:
+    found = problem(post.events(OPENED | {"service": "who"}), 400, "service_unknown")
+    assert found["data"]["field"] == "[0].service"
+    named = post(
+        "/v1/breaker-events?service=example-chat", json.dumps(OPENED | {"service": "who"}).encode(), "application/json"
+    )
+    assert named.json()["transitions"] == 1
+
+
+def test_each_route_takes_its_own_method(post: Post) -> None:
+    assert problem(post.client.get("/v1/metrics"), 405, "method_not_allowed")
+    assert problem(post.client.post("/v1/agreements", content=b"{}"), 405, "method_not_allowed")
+    refused = post.client.delete("/v1/metrics")
+    assert refused.headers["allow"] == "GET, HEAD, POST"
+
+
+# --- documentation ---------------------------------------------------------------------------
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs/ingest.md"
+
+
+def test_the_documented_requests_are_taken(post: Post) -> None:
+    examples = re.findall(r"```http\nPOST (\S+)\nContent-Type: (\S+)\n\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    assert len(examples) == 3
+    for path, kind, body in examples:
+        answer = post(path.replace("{sla_id}", post.sla_id), body.encode(), kind)
+        assert answer.status_code == 200, answer.text
+        assert 'rejected": 1' not in answer.text
+    assert sorted(post.types())[1:] == [
+        "breaker_event_recorded",
+        "observations_recorded",
+        "telemetry_recorded",
+        "telemetry_recorded",
+    ]
+
+
+def test_a_body_that_drips_is_given_up(post: Post) -> None:
+    async def answer() -> tuple[int, bytes]:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            if not sent:
+                await asyncio.sleep(0.01)
+            return {"type": "http.request", "body": b"x", "more_body": True}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/v1/metrics",
+            "raw_path": b"/v1/metrics",
+            "headers": headers,
+        }
+        scope |= {"query_string": b"", "root_path": "", "http_version": "1.1", "scheme": "http", "client": ("a", 1)}
+        await app(scope | {"server": ("127.0.0.1", 80), "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+        return sent[0]["status"], sent[1]["body"]
+
+    app = app_over(post.desk, IngestSettings(body_timeout_s=0.05), post.outcomes)
+    status, body = asyncio.run(answer())
+    assert status == 408
+    assert json.loads(body)["code"] == "body_too_slow"
