@@ -30,7 +30,7 @@ SERVER = "api.server"
 @click.option("--host", help="Loopback address to listen on.  [env: SLA_LEDGER_HOST; default: 127.0.0.1]")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of text once it serves.")
 def up(data_dir: str | None, database: str | None, port: int | None, host: str | None, as_json: bool) -> None:
-    """Serve a data directory on this machine, and do the work that is due, unless SLA_LEDGER_BROKER leaves it to workers.
+    """Serve a data directory on this machine, and do the work that is due unless there is a broker (SLA_LEDGER_BROKER).
 
     Stops cleanly on Ctrl-C or SIGTERM.
     """
