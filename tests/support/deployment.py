@@ -31,8 +31,8 @@ FAST = {"SLA_LEDGER_LEASE_S": "5", "SLA_LEDGER_RING_AGAIN_S": "3", "SLA_LEDGER_S
 ROLES: Mapping[str, tuple[str, ...]] = {
     "relay": ("worker", "relay"),
     "beat": ("worker", "beat"),
-    "worker": ("worker", "run", "evaluate", "compensate", "confirm", "deliver", "--processes", "2"),
-    "anchor worker": ("worker", "run", "register", "anchor"),
+    "worker": ("worker", "run", "evaluate", "compensate", "deliver", "--processes", "2"),
+    "anchor worker": ("worker", "run", "register", "anchor", "confirm"),
     "prove worker": ("worker", "run", "prove"),
     "api": ("up", "--json"),
 }
