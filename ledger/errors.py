@@ -196,6 +196,12 @@ class WitnessRequestInvalid(BadInput):
     code = "witness_request_invalid"
 
 
+class WebhookInvalid(BadInput):
+    """A webhook endpoint cannot be what was asked for; ``data`` names the field."""
+
+    code = "webhook_invalid"
+
+
 class QueryInvalid(BadInput):
     """A parameter of a query is unknown, given twice or out of its range; ``data["parameter"]`` names it."""
 
@@ -305,6 +311,12 @@ class LogRolledBack(Refused):
     """
 
     code = "log_rolled_back"
+
+
+class DeliveryFailed(Refused):
+    """A webhook message was not accepted as often as it is tried, or its endpoint is gone; nobody tries again."""
+
+    code = "delivery_failed"
 
 
 class NotErasable(Refused):
@@ -467,6 +479,12 @@ class BrokerUnavailable(Unavailable):
     """The broker took no message; the work is in the outbox and is told again."""
 
     code = "broker_unavailable"
+
+
+class WebhookUnreachable(Unavailable):
+    """No answer came from a webhook endpoint, or its address may not be asked."""
+
+    code = "webhook_unreachable"
 
 
 class NotYet(Unavailable):

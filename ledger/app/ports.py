@@ -295,6 +295,52 @@ class ChainTransactions(Protocol):
         ...
 
 
+class Followers(Protocol):
+    """How far those who follow the log have come, each under its name."""
+
+    def position(self, name: str) -> int:
+        """The next ``seq`` to look at; 0 for a name nobody used yet."""
+        ...
+
+    def advance(self, name: str, *, before: int, now: int) -> None:
+        """Go on from ``before`` to ``now``; raises ``VersionConflict`` where another process went on meanwhile."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryAttempt:
+    """One try to deliver an event to a webhook endpoint; ``status`` is the answer's, None where there was none.
+
+    It succeeded where ``error`` is None. ``attempt`` counts from 1 for each endpoint and event.
+    """
+
+    endpoint_id: str
+    event_id: str
+    attempt: int
+    at_ns: int
+    duration_ms: int
+    status: int | None
+    error: str | None
+
+
+class Deliveries(Protocol):
+    """What became of webhook messages, and who wants them."""
+
+    def listeners(self) -> Sequence[tuple[str, str, frozenset[str]]]:
+        """(tenant, endpoint_id, message types) of every active endpoint, of all tenants."""
+        ...
+
+    def record(self, attempt: DeliveryAttempt) -> None: ...
+
+    def attempts(self, endpoint_id: str, event_id: str) -> int:
+        """How often this event was sent to this endpoint."""
+        ...
+
+    def of_endpoint(self, endpoint_id: str, *, after: int | None, limit: int) -> Sequence[tuple[int, DeliveryAttempt]]:
+        """(ordinal, attempt) of an endpoint, newest first, those before the ordinal ``after``."""
+        ...
+
+
 class Secrets(Protocol):
     """Secret values that proofs and openings need and that never enter the log (block and base salts)."""
 
@@ -426,6 +472,14 @@ class Views(Protocol):
         """Which batch a source recorded last about a service."""
         ...
 
+    def webhooks(self) -> Sequence[Mapping[str, Any]]:
+        """{id, url, types, scopes, secrets, old_secret_until_ns, state, reason, by, seq} of every endpoint, by id."""
+        ...
+
+    def webhook(self, endpoint_id: str) -> Mapping[str, Any]:
+        """Raises ``NotFound``."""
+        ...
+
 
 class Identities(Protocol):
     """Which request ids a source has already reported, each with the digest of its first body.
@@ -462,6 +516,10 @@ class Transaction(Protocol):
     def outbox(self) -> Outbox: ...
     @property
     def chain(self) -> ChainTransactions: ...
+    @property
+    def followers(self) -> Followers: ...
+    @property
+    def deliveries(self) -> Deliveries: ...
     @property
     def secrets(self) -> Secrets: ...
     @property

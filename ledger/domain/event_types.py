@@ -51,6 +51,7 @@ from ledger.domain.schema import (
     Text,
 )
 from ledger.domain.telemetry import MAX_POINTS, MAX_SHOWN, BreakerState, SampleVerdict
+from ledger.domain.webhook_events import WEBHOOK_PAYLOADS
 from ledger.errors import DocumentInvalid, EventInvalid
 
 PAYLOAD_ERASED = "payload_erased"
@@ -283,6 +284,7 @@ _PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
     },
     **VIOLATION_PAYLOADS,
     **CREDIT_LINE_PAYLOADS,
+    **WEBHOOK_PAYLOADS,
     PAYLOAD_ERASED: {
         "event_id": EVENT_ID,
         "seq": _COUNT,

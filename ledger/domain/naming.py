@@ -71,6 +71,11 @@ def attestation_stream(statement_id: str) -> str:
     return f"attestation/{statement_id}"
 
 
+def webhook_stream(endpoint_id: str) -> str:
+    """How one webhook endpoint stood over time."""
+    return f"webhook/{endpoint_id}"
+
+
 def erasure_stream(event_id: str) -> str:
     """The erasure of one event's payload; it happens once, as version 0. The database's guard knows this name."""
     return f"erasure/{event_id}"

@@ -15,7 +15,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger.app.erasure import not_erasable
-from ledger.app.ports import ApiKey, Lease, OutboxEntry, Randomness, Receipt, StoredTransaction, Transaction
+from ledger.app.ports import (
+    ApiKey,
+    DeliveryAttempt,
+    Lease,
+    OutboxEntry,
+    Randomness,
+    Receipt,
+    StoredTransaction,
+    Transaction,
+)
 from ledger.domain import upcast
 from ledger.domain.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent, payload_commitment
 from ledger.domain.instant import Clock
@@ -38,6 +47,7 @@ from ledger.store.batches import no_batch
 from ledger.store.following import Following
 from ledger.store.log import SignedCheckpoint, StoredLog
 from ledger.store.memory_chain import MemoryChain
+from ledger.store.memory_webhooks import MemoryDeliveries, MemoryFollowers
 from ledger.store.outbox import MAX_ERROR_CHARS, no_stage, not_parked
 from ledger.store.projections import RowChange, apply, forget, rebuild, types_beside
 from ledger.store.queries import StoredViews, ViewRow, telling_order
@@ -67,6 +77,8 @@ class _State:
     identities: dict[tuple[str, str, str, bytes], frozenset[bytes]] = field(default_factory=dict)
     jobs: dict[tuple[str, str], _Job] = field(default_factory=dict)
     chain: dict[str, StoredTransaction] = field(default_factory=dict)
+    followers: dict[str, int] = field(default_factory=dict)
+    attempts: list[tuple[str, DeliveryAttempt]] = field(default_factory=list)
     secrets: dict[tuple[str, str], bytes] = field(default_factory=dict)
     keys: dict[str, ApiKey] = field(default_factory=dict)
     views: dict[tuple[str, ...], RowChange] = field(default_factory=dict)
@@ -82,6 +94,8 @@ class _State:
             identities=dict(self.identities),
             jobs={key: replace(job) for key, job in self.jobs.items()},
             chain=dict(self.chain),
+            followers=dict(self.followers),
+            attempts=list(self.attempts),
             secrets=dict(self.secrets),
             keys=dict(self.keys),
             views=dict(self.views),
@@ -144,6 +158,8 @@ class MemoryDatabase(Following):
             identities=_Identities(handle, tenant),
             outbox=_Outbox(handle),
             chain=MemoryChain(handle),
+            followers=MemoryFollowers(handle),
+            deliveries=MemoryDeliveries(handle, tenant),
             secrets=_Secrets(handle, tenant),
             keys=_Keys(handle, tenant),
             views=StoredViews(views),
@@ -532,6 +548,8 @@ class MemoryTransaction:
     identities: _Identities
     outbox: _Outbox
     chain: MemoryChain
+    followers: MemoryFollowers
+    deliveries: MemoryDeliveries
     secrets: _Secrets
     keys: _Keys
     views: StoredViews

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ledger.domain.events import StoredEvent
 from ledger.domain.telemetry import BREAKER_SEVERITY, BreakerState
+from ledger.domain.webhook_events import WEBHOOK_CONFIGURED
 
 Place: TypeAlias = tuple[Any, ...]
 """Which row of which view: (view, tenant, key members in the view's order)."""
@@ -200,6 +201,12 @@ def _line(event: StoredEvent, line: Mapping[str, Any]) -> RowChange:
     return _change(event, "view_credit_line", key, body, {**columns, "start_ns": int(line["start_ns"])})
 
 
+def _webhook(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    body = {name: value for name, value in payload.items() if name not in {"endpoint_id", "state"}}
+    yield _change(event, "view_webhook", {"endpoint_id": payload["endpoint_id"]}, body, {"state": payload["state"]})
+
+
 _VIOLATION_COLUMNS = frozenset({"violation_id", "sla_id", "objective", "from_ns"})
 _VIOLATION_STATES = {
     "violation_opened": "open",
@@ -252,6 +259,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "anchor_confirmed": _anchor_confirmation,
     "telemetry_recorded": _telemetry,
     "breaker_event_recorded": _breaker,
+    WEBHOOK_CONFIGURED: _webhook,
 }
 
 _SHARING = (

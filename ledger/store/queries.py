@@ -169,6 +169,13 @@ class StoredViews:
         (line,) = self._lines([_only(self._reader.rows("view_credit_line", line_id=line_id), "credit line", line_id)])
         return line
 
+    def webhooks(self) -> Sequence[Mapping[str, Any]]:
+        return sorted(map(_webhook, self._reader.rows("view_webhook")), key=lambda row: str(row["id"]))
+
+    def webhook(self, endpoint_id: str) -> Mapping[str, Any]:
+        rows = self._reader.rows("view_webhook", endpoint_id=endpoint_id)
+        return _webhook(_only(rows, "webhook endpoint", endpoint_id))
+
     def _violations(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
         """Violations with the sum of their credit lines."""
         sums: dict[str, dict[str, Any]] = {}
@@ -286,6 +293,17 @@ def _violation(row: ViewRow, credit: Mapping[str, Any] | None) -> dict[str, Any]
         "start_ns": columns["start_ns"],
         "end_ns": int(row.body["to_ns"]),
         "credit": credit,
+        "seq": row.seq,
+    }
+
+
+def _webhook(row: ViewRow) -> dict[str, Any]:
+    until = row.body["old_secret_until_ns"]
+    return {
+        **row.body,
+        "id": row.columns["endpoint_id"],
+        "old_secret_until_ns": None if until is None else int(until),
+        "state": row.columns["state"],
         "seq": row.seq,
     }
 

@@ -217,6 +217,30 @@ chain_transaction = Table(
     Index(None, "chain_id", "block_number"),
 )
 
+# How far a follower of the log has come: the next seq it has to look at.
+follower = Table(
+    "follower",
+    metadata,
+    Column("name", String(80), primary_key=True),
+    Column("next_seq", _BIGINT, nullable=False),
+)
+
+webhook_attempt = Table(
+    "webhook_attempt",
+    metadata,
+    Column("ordinal", _BIGINT, primary_key=True),
+    Column("tenant", String(120), nullable=False),
+    Column("endpoint_id", String(27), nullable=False),
+    Column("event_id", String(36), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at_ns", _BIGINT, nullable=False),
+    Column("duration_ms", Integer, nullable=False),
+    Column("status", Integer, nullable=True),
+    Column("error", String, nullable=True),
+    UniqueConstraint("tenant", "endpoint_id", "event_id", "attempt"),
+    Index(None, "tenant", "endpoint_id", "ordinal"),
+)
+
 secret = Table(
     "secret",
     metadata,
@@ -347,6 +371,10 @@ view_telemetry_source = _view(
 
 Index(None, view_telemetry.c.tenant, view_telemetry.c.service, view_telemetry.c.from_ns)
 Index(None, view_breaker.c.tenant, view_breaker.c.service, view_breaker.c.from_ns)
+view_webhook = _view(
+    "view_webhook", [Column("endpoint_id", String(27), nullable=False)], [Column("state", String(10), nullable=False)]
+)
+
 Index(None, view_statement.c.tenant, view_statement.c.sla_id)
 Index(None, view_credit.c.tenant, view_credit.c.sla_id)
 for _table, _key in ((view_violation, "violation_id"), (view_credit_line, "line_id")):
@@ -376,5 +404,6 @@ VIEW_TABLES = {
         view_telemetry,
         view_breaker,
         view_telemetry_source,
+        view_webhook,
     )
 }

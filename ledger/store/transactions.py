@@ -14,8 +14,10 @@ from ledger.store.api_keys import SqlApiKeys
 from ledger.store.batches import SqlBatches
 from ledger.store.chain import SqlChainTransactions
 from ledger.store.checkpoints import SqlLogRows
+from ledger.store.deliveries import SqlDeliveries
 from ledger.store.dialects import is_postgresql
 from ledger.store.events import SqlEvents
+from ledger.store.followers import SqlFollowers
 from ledger.store.identities import SqlIdentities
 from ledger.store.log import StoredLog
 from ledger.store.outbox import SqlOutbox
@@ -37,6 +39,8 @@ class SqlTransaction:
     identities: SqlIdentities
     outbox: SqlOutbox
     chain: SqlChainTransactions
+    followers: SqlFollowers
+    deliveries: SqlDeliveries
     secrets: SqlSecrets
     keys: SqlApiKeys
     views: StoredViews
@@ -59,6 +63,8 @@ class Session:
             identities=SqlIdentities(connection, self.tenant),
             outbox=SqlOutbox(connection),
             chain=SqlChainTransactions(connection),
+            followers=SqlFollowers(connection),
+            deliveries=SqlDeliveries(connection, self.tenant),
             secrets=SqlSecrets(connection, self.tenant),
             keys=SqlApiKeys(connection, self.tenant),
             views=StoredViews(SqlViewReader(connection, self.tenant)),
