@@ -174,5 +174,5 @@ class TestTheClient:
     ],
 )
 def test_addresses_of_the_own_network_are_not_asked(url: str) -> None:
-    with pytest.raises(WebhookUnreachable, match="public|https"):
+    with pytest.raises(WebhookUnreachable, match=r"public|https"):
         WebhookClient()(url, signed(), BODY)
