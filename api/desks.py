@@ -16,6 +16,7 @@ from ledger.app.lists import Lists
 from ledger.app.queries import Queries
 from ledger.app.tlog import PublicLog
 from ledger.app.visible import VisibleQueries
+from ledger.app.webhook_desk import WebhookDesk
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Desks:
     queries: Queries
     public_log: PublicLog
     credit_desk: CreditDesk
+    webhooks: WebhookDesk
     commands: Commands | None = None
     intake: Intake | None = None
 
@@ -38,7 +40,7 @@ class Desks:
     def dependencies(self) -> dict[str, Provide]:
         """Litestar's dependencies: each desk under its name, as the tenant of the principal has it; ``seen`` is what
         the principal may see of ``queries``."""
-        of_tenants = ("queries", "public_log", "credit_desk", "commands")
+        of_tenants = ("queries", "public_log", "credit_desk", "webhooks", "commands")
         return {name: _of_tenant(getattr(self, name)) for name in of_tenants if getattr(self, name) is not None} | {
             "seen": Provide(_seen_by, sync_to_thread=False),
             "lists": Provide(_lists, sync_to_thread=False),

@@ -27,6 +27,7 @@ from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Randomness
 from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
+from ledger.app.webhook_desk import WebhookDesk
 from ledger.app.witness import Witness
 from ledger.domain.instant import Clock
 from ledger.errors import AddressTaken, Unavailable
@@ -97,6 +98,7 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
             queries=queries,
             public_log=services.public_log,
             credit_desk=CreditDesk(own, services.clock),
+            webhooks=WebhookDesk(own, services.clock, services.randomness),
             commands=services.commands,
             intake=Intake(services.database, services.attestor, services.clock, settings.ingest),
         )

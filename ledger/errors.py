@@ -313,12 +313,6 @@ class LogRolledBack(Refused):
     code = "log_rolled_back"
 
 
-class DeliveryFailed(Refused):
-    """A webhook message was not accepted as often as it is tried, or its endpoint is gone; nobody tries again."""
-
-    code = "delivery_failed"
-
-
 class NotErasable(Refused):
     """The event's payload class is one that is kept for good, or the event has no place in the log yet."""
 

@@ -40,6 +40,16 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+def webhooks_reach_private(environ: Mapping[str, str]) -> bool:
+    """Whether webhooks may go to addresses of the own network and over http (``SLA_LEDGER_WEBHOOKS_PRIVATE=1``)."""
+    text = environ.get("SLA_LEDGER_WEBHOOKS_PRIVATE", "") or "0"
+    if text not in ("0", "1"):
+        raise SettingInvalid(
+            f"SLA_LEDGER_WEBHOOKS_PRIVATE={text[:20]!r} is neither 0 nor 1", setting="webhooks_private"
+        )
+    return text == "1"
+
+
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 

@@ -311,7 +311,8 @@ class Followers(Protocol):
 class DeliveryAttempt:
     """One try to deliver an event to a webhook endpoint; ``status`` is the answer's, None where there was none.
 
-    It succeeded where ``error`` is None. ``attempt`` counts from 1 for each endpoint and event.
+    It succeeded where ``error`` is None. ``attempt`` counts from 1 for each endpoint and event. ``retry_at_ns`` is when
+    it is tried again; None: it is not.
     """
 
     endpoint_id: str
@@ -321,6 +322,7 @@ class DeliveryAttempt:
     duration_ms: int
     status: int | None
     error: str | None
+    retry_at_ns: int | None
 
 
 class Deliveries(Protocol):
@@ -332,8 +334,8 @@ class Deliveries(Protocol):
 
     def record(self, attempt: DeliveryAttempt) -> None: ...
 
-    def attempts(self, endpoint_id: str, event_id: str) -> int:
-        """How often this event was sent to this endpoint."""
+    def last(self, endpoint_id: str, event_id: str) -> DeliveryAttempt | None:
+        """The last attempt to tell this endpoint of this event."""
         ...
 
     def of_endpoint(self, endpoint_id: str, *, after: int | None, limit: int) -> Sequence[tuple[int, DeliveryAttempt]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, insert, select
 
 from ledger.app.ports import DeliveryAttempt
 from ledger.store import tables
@@ -15,6 +15,7 @@ MAX_ERROR_CHARS = 300
 
 _row = tables.webhook_attempt.c
 _endpoint = tables.view_webhook.c
+_MEMBERS = [_row[name] for name in DeliveryAttempt.__dataclass_fields__]
 
 
 class SqlDeliveries:
@@ -34,15 +35,15 @@ class SqlDeliveries:
         values["error"] = attempt.error and attempt.error[:MAX_ERROR_CHARS]
         self._connection.execute(insert(tables.webhook_attempt).values(tenant=self._tenant, **values))
 
-    def attempts(self, endpoint_id: str, event_id: str) -> int:
-        count = select(func.count()).where(
+    def last(self, endpoint_id: str, event_id: str) -> DeliveryAttempt | None:
+        found = select(*_MEMBERS).where(
             _row.tenant == self._tenant, _row.endpoint_id == endpoint_id, _row.event_id == event_id
         )
-        return int(self._connection.scalar(count) or 0)
+        row = self._connection.execute(found.order_by(_row.attempt.desc()).limit(1)).one_or_none()
+        return None if row is None else DeliveryAttempt(*row)
 
     def of_endpoint(self, endpoint_id: str, *, after: int | None, limit: int) -> Sequence[tuple[int, DeliveryAttempt]]:
-        columns = [_row[name] for name in DeliveryAttempt.__dataclass_fields__]
-        found = select(_row.ordinal, *columns).where(_row.tenant == self._tenant, _row.endpoint_id == endpoint_id)
+        found = select(_row.ordinal, *_MEMBERS).where(_row.tenant == self._tenant, _row.endpoint_id == endpoint_id)
         if after is not None:
             found = found.where(_row.ordinal < after)
         rows = self._connection.execute(found.order_by(_row.ordinal.desc()).limit(limit))

@@ -66,9 +66,12 @@ class MemoryDeliveries:
         short = replace(attempt, error=attempt.error and attempt.error[:MAX_ERROR_CHARS])
         self.handle.changing.attempts.append((self.tenant, short))
 
-    def attempts(self, endpoint_id: str, event_id: str) -> int:
+    def last(self, endpoint_id: str, event_id: str) -> DeliveryAttempt | None:
         wanted = (self.tenant, endpoint_id, event_id)
-        return sum((tenant, each.endpoint_id, each.event_id) == wanted for tenant, each in self.handle.state.attempts)
+        found = [
+            each for tenant, each in self.handle.state.attempts if (tenant, each.endpoint_id, each.event_id) == wanted
+        ]
+        return max(found, key=lambda each: each.attempt, default=None)
 
     def of_endpoint(self, endpoint_id: str, *, after: int | None, limit: int) -> Sequence[tuple[int, DeliveryAttempt]]:
         found = [

@@ -237,6 +237,7 @@ webhook_attempt = Table(
     Column("duration_ms", Integer, nullable=False),
     Column("status", Integer, nullable=True),
     Column("error", String, nullable=True),
+    Column("retry_at_ns", _BIGINT, nullable=True),
     UniqueConstraint("tenant", "endpoint_id", "event_id", "attempt"),
     Index(None, "tenant", "endpoint_id", "ordinal"),
 )

@@ -23,6 +23,7 @@ from ledger.app.outbox import OutboxRunner
 from ledger.app.queries import ChainStatus, SchemaState
 from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog
+from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
 from ledger.attest.prover import Groth16Prover
@@ -35,7 +36,7 @@ from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
-from ledger.settings import WorkerSettings, read_chain_settings
+from ledger.settings import WorkerSettings, read_chain_settings, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
 from ledger.wiring.chain_identity import ChainIdentity, embedded_identity, stored_status
@@ -139,6 +140,7 @@ class Services:
         self._lock: DirectoryLock | None = None
         self._genesis_timestamp_s = genesis_timestamp_s
         self.chain_settings = read_chain_settings(os.environ)
+        self.webhooks_private = webhooks_reach_private(os.environ)
         circuits = load_circuits(resource_dir("circuits"))
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
         self._provers = {circuit.name: Groth16Prover(circuit, keys) for circuit in circuits}
@@ -262,11 +264,11 @@ class Services:
         if time.monotonic() >= self._schedule_at_s:
             self._schedule_at_s = time.monotonic() + self.workers.schedule_s
             self.schedule.close_due()
-        return self.runner.run_once()
+        return queue_deliveries(self.database) > 0 or self.runner.run_once()
 
     def chain_status(self) -> ChainStatus:
-        """With workers of their own the chain is the anchor worker's, and this process tells what is stored."""
-        if self.workers.broker_url is not None:
+        """With workers of their own the embedded chain is the anchor worker's: this process tells what is stored."""
+        if self.workers.broker_url is not None and self.chain_settings.rpc_url is None:
             return stored_status(self.database, self.chain_identity)
         return self.chain.status()
 

@@ -16,8 +16,10 @@ from ledger.app.outbox import Stage, StageWork
 from ledger.app.ports import Database
 from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
 from ledger.app.telemetry import find_evidence
+from ledger.app.webhook_delivery import Courier
 from ledger.errors import DataDirectoryInUse, NotYet
 from ledger.ingest.request_log import RequestLog
+from ledger.wiring.webhook_client import WebhookClient, sign
 
 if TYPE_CHECKING:
     from ledger.wiring.services import Services
@@ -79,6 +81,7 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
         Stage.REGISTER: register,
         Stage.ANCHOR: anchor,
         Stage.CONFIRM: confirm,
+        Stage.DELIVER: Courier(WebhookClient(allow_private=services.webhooks_private), sign, clock).deliver,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from ledger.app.webhook_delivery import queue_deliveries
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SettingInvalid
 from ledger.settings import WorkerSettings
@@ -47,7 +48,7 @@ def run_relay(settings: WorkerSettings, open_services: OpenServices, *, notify: 
 
     def prepare(services: Services) -> Callable[[], bool]:
         relay = Relay(services.database, send, services.clock, again_ns=settings.ring_again_s * SECOND_NS)
-        return lambda: relay.ring_due() > 0
+        return lambda: queue_deliveries(services.database) + relay.ring_due() > 0
 
     _loop(prepare, open_services, name="the relay", rest_s=RELAY_REST_S, notify=notify)
 

@@ -46,6 +46,7 @@ def upgrade() -> None:
         sa.Column("duration_ms", sa.Integer(), nullable=False),
         sa.Column("status", sa.Integer(), nullable=True),
         sa.Column("error", sa.String(), nullable=True),
+        sa.Column("retry_at_ns", BIGINT, nullable=True),
         sa.PrimaryKeyConstraint("ordinal", name=op.f("pk_webhook_attempt")),
         sa.UniqueConstraint(
             "tenant",

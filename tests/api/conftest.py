@@ -22,6 +22,7 @@ from ledger.app.log_keys import LogIdentity
 from ledger.app.ports import Receipt
 from ledger.app.queries import ChainStatus, Health, Queries, SchemaState
 from ledger.app.tlog import PublicLog
+from ledger.app.webhook_desk import WebhookDesk
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.domain import naming
 from ledger.domain.events import NewEvent
@@ -285,7 +286,12 @@ def app_over(ledger: Ledger, **options: Any) -> Edge:
     queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
     health = Health(ledger.database, schema_state=lambda: ledger.schema, chain_status=lambda: ledger.chain)
     public_log = PublicLog(ledger.database, LogIdentity(LOG_KEY.key, verify))
-    desks = Desks(queries=queries, public_log=public_log, credit_desk=CreditDesk(ledger.database, Seconds()))
+    desks = Desks(
+        queries=queries,
+        public_log=public_log,
+        credit_desk=CreditDesk(ledger.database, Seconds()),
+        webhooks=WebhookDesk(ledger.database, Seconds(), Counted()),
+    )
     return create_app(desks, health=health, **options)
 
 

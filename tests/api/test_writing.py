@@ -15,6 +15,7 @@ from api.app import create_app
 from api.desks import Desks
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.queries import Health, Queries
+from ledger.app.webhook_desk import WebhookDesk
 from ledger.domain.naming import closing_stream
 from ledger.settings import WorkerSettings
 from ledger.wiring.parties import DemoParties
@@ -44,6 +45,7 @@ def client(services: Services) -> Iterator[Client]:
         queries=queries,
         public_log=services.public_log,
         credit_desk=CreditDesk(services.database, services.clock),
+        webhooks=WebhookDesk(services.database, services.clock, services.randomness),
         commands=services.commands,
     )
     app = create_app(desks, health=health)

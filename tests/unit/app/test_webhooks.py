@@ -11,13 +11,12 @@ import pytest
 
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.outbox import Stage
-from ledger.app.webhook_delivery import PAUSES_S, Answer, deliver, delivery_stage, queue_deliveries
+from ledger.app.webhook_delivery import PAUSES_S, Answer, Courier, queue_deliveries
 from ledger.app.webhook_messages import MESSAGE_TYPES
 from ledger.app.webhooks import Endpoint, load_endpoint, register_endpoint, rotate_secret, set_state
 from ledger.domain.events import NewEvent
 from ledger.errors import (
     AccessDenied,
-    DeliveryFailed,
     IdempotencyConflict,
     NotFound,
     NotYet,
@@ -70,15 +69,18 @@ class Desk:
             raise answer
         return answer
 
-    def deliver(self, event_id: str, endpoint: Endpoint) -> None:
-        deliver(self.database, event_id, endpoint.id, post=self.post, sign=_sign, clock=self.clock)
+    def deliver(self, event_id: str) -> None:
+        Courier(self.post, _sign, self.clock).deliver(self.database, event_id)
+
+    def wait(self, seconds: float) -> None:
+        self.clock.now += int(seconds * 10**9)
 
     def queued(self) -> list[tuple[str, str]]:
         found = []
         with self.all.begin() as tx:
-            while (lease := tx.outbox.lease(2**62, 1)) is not None:
-                found.append((lease[0], lease[1]))
-                tx.outbox.done(lease[0], lease[1])
+            while (lease := tx.outbox.lease(2**62, 1, holder="test")) is not None:
+                found.append((lease.event_id, lease.stage))
+                tx.outbox.done(lease)
         return found
 
     def attempts(self, endpoint: Endpoint) -> list[tuple[int, int | None, str | None]]:
@@ -160,16 +162,21 @@ class TestEndpoints:
 
 
 class TestQueueing:
-    def test_each_endpoint_that_asked_is_told_once(self, desk: Desk) -> None:
-        first, second = desk.register(request="1"), desk.register(request="2")
+    def test_an_event_that_somebody_wants_to_know_of_is_queued_once(self, desk: Desk) -> None:
+        desk.register(request="1"), desk.register(request="2")
         desk.register(FINANCE, "credit.issued", request="3")
         event_id = desk.issue()
         while queue_deliveries(desk.all):
             pass
-        stages = {delivery_stage(first.id), delivery_stage(second.id)}
-        assert sorted(desk.queued()) == sorted((event_id, stage) for stage in stages)
+        assert desk.queued() == [(event_id, Stage.DELIVER)]
         assert queue_deliveries(desk.all) == 0
-        assert all(stage.startswith(f"{Stage.DELIVER}:") for stage in stages)
+
+    def test_what_happened_before_anybody_listened_is_not_told(self, desk: Desk) -> None:
+        desk.issue()
+        assert queue_deliveries(desk.all) == 1
+        desk.register()
+        assert queue_deliveries(desk.all) == 1
+        assert desk.queued() == []
 
     def test_another_tenants_events_tell_nobody_here(self, desk: Desk) -> None:
         desk.register()
@@ -183,8 +190,9 @@ class TestDelivery:
         endpoint, event_id = desk.register(ADMIN), desk.issue()
         desk.answers = [Answer(500)]
         with pytest.raises(NotYet):
-            desk.deliver(event_id, endpoint)
-        desk.deliver(event_id, endpoint)
+            desk.deliver(event_id)
+        desk.wait(PAUSES_S[0])
+        desk.deliver(event_id)
         (_, first, body), (url, second, again) = desk.sent
         assert url == URL
         assert body == again
@@ -199,8 +207,8 @@ class TestDelivery:
 
     def test_members_beyond_the_endpoints_scopes_are_withheld(self, desk: Desk) -> None:
         scopes = frozenset({Scope.ADMIN_WEBHOOKS, Scope.READ_AGREEMENTS})
-        endpoint = desk.register(Principal("narrow", "alice", scopes))
-        desk.deliver(desk.issue(), endpoint)
+        desk.register(Principal("narrow", "alice", scopes))
+        desk.deliver(desk.issue())
         data = msgspec.json.decode(desk.sent[0][2])["data"]
         assert data["credit"] is None
         assert data["withheld"] == ["credit"]
@@ -214,44 +222,67 @@ class TestDelivery:
         endpoint, event_id = desk.register(), desk.issue()
         with desk.database.begin() as tx:
             set_state(tx, endpoint.id, state, reason=None, by="x", now_ns=START_NS)
-        desk.deliver(event_id, endpoint)
+        desk.deliver(event_id)
         assert desk.sent == []
 
     def test_attempts_go_on_with_growing_pauses_and_end(self, desk: Desk) -> None:
         endpoint, event_id = desk.register(), desk.issue()
         desk.answers = [Answer(503) if number % 2 else WebhookUnreachable("no answer") for number in range(10)]
-        pauses = []
-        for _ in PAUSES_S:
+        for pause in PAUSES_S:
             with pytest.raises(NotYet) as caught:
-                desk.deliver(event_id, endpoint)
-            pauses.append(caught.value.data["retry_after_s"])
-        assert tuple(pauses) == PAUSES_S
-        with pytest.raises(DeliveryFailed, match="given up after 10 attempts"):
-            desk.deliver(event_id, endpoint)
+                desk.deliver(event_id)
+            assert caught.value.data["retry_after_s"] == pause
+            desk.wait(pause)
+        desk.deliver(event_id)
         assert len(desk.attempts(endpoint)) == len(PAUSES_S) + 1
+        desk.deliver(event_id)
+        assert len(desk.sent) == len(PAUSES_S) + 1
+
+    def test_an_endpoint_is_left_alone_until_its_pause_is_over(self, desk: Desk) -> None:
+        desk.register()
+        event_id = desk.issue()
+        desk.answers = [Answer(503)]
+        for _ in range(2):
+            with pytest.raises(NotYet) as caught:
+                desk.deliver(event_id)
+        assert 0 < caught.value.data["retry_after_s"] < PAUSES_S[0]
+        assert len(desk.sent) == 1
+
+    def test_who_was_told_is_not_told_again_because_another_was_not(self, desk: Desk) -> None:
+        first, second = sorted((desk.register(request="1"), desk.register(request="2")), key=lambda each: each.id)
+        event_id = desk.issue()
+        desk.answers = [Answer(204), Answer(500)]
+        with pytest.raises(NotYet):
+            desk.deliver(event_id)
+        desk.wait(PAUSES_S[0])
+        desk.deliver(event_id)
+        assert [status for _, status, _ in desk.attempts(first)] == [204]
+        assert [status for _, status, _ in desk.attempts(second)] == [500, 204]
 
     @pytest.mark.parametrize(("wish", "pause"), [(120, 120), (1, 5), (10**6, 86_400)])
     def test_the_receivers_wish_to_wait_is_followed_within_a_day(self, desk: Desk, wish: int, pause: int) -> None:
-        endpoint, event_id = desk.register(), desk.issue()
+        desk.register()
+        event_id = desk.issue()
         desk.answers = [Answer(429, wish)]
         with pytest.raises(NotYet) as caught:
-            desk.deliver(event_id, endpoint)
+            desk.deliver(event_id)
         assert caught.value.data["retry_after_s"] == pause
 
     def test_an_endpoint_that_is_gone_is_disabled(self, desk: Desk) -> None:
         endpoint, event_id = desk.register(), desk.issue()
         desk.answers = [Answer(410)]
-        with pytest.raises(DeliveryFailed, match="gone"):
-            desk.deliver(event_id, endpoint)
+        desk.deliver(event_id)
+        assert desk.attempts(endpoint) == [(1, 410, "it answered 410")]
         with desk.database.read() as tx:
             assert load_endpoint(tx, endpoint.id).state == "disabled"
 
     @pytest.mark.parametrize("status", [301, 302, 307])
     def test_a_redirect_is_a_failure(self, desk: Desk, status: int) -> None:
-        endpoint, event_id = desk.register(), desk.issue()
+        desk.register()
+        event_id = desk.issue()
         desk.answers = [Answer(status)]
         with pytest.raises(NotYet):
-            desk.deliver(event_id, endpoint)
+            desk.deliver(event_id)
 
 
 class TestRotation:
@@ -262,7 +293,7 @@ class TestRotation:
             )
 
     def signatures(self, desk: Desk, endpoint: Endpoint) -> int:
-        desk.deliver(desk.issue(), endpoint)
+        desk.deliver(desk.issue())
         return len(desk.sent[-1][1]["webhook-signature"].split())
 
     def test_the_old_secret_goes_on_signing_for_a_day(self, desk: Desk) -> None:
@@ -288,10 +319,10 @@ class TestRotation:
 
 def test_an_event_of_an_erased_payload_tells_nothing() -> None:
     desk = Desk()
-    endpoint = desk.register()
+    desk.register()
     with desk.database.begin() as tx:
         erasable = NewEvent("statement_issued", statement().payload, START_NS, payload_class="erasable")
         (receipt,) = tx.events.append("statement/x", [erasable], expected_version=0)
         tx.events.forget_payload(receipt.event_id)
-    desk.deliver(receipt.event_id, endpoint)
+    desk.deliver(receipt.event_id)
     assert desk.sent == []
