@@ -370,7 +370,10 @@ class Nullable:
 
 
 def _within(sizes: Iterable[int], low: int, high: int) -> bool:
-    return all(low <= size <= high for size in set(sizes))
+    for size in set(sizes):
+        if not low <= size <= high:
+            return False
+    return True
 
 
 def _member(at: str, key: str) -> str:

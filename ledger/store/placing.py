@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from ledger.domain.events import ERASABLE_CLASS, SALT_BYTES, StoredEvent
 from ledger.errors import StorageUnavailable
 from ledger.store import tables
-from ledger.store.appending import AppendRequest, Draft, first_version
+from ledger.store.appending import AppendRequest, Drafts, first_version
 from ledger.store.bulk import insert_rows, raw_cursor
 from ledger.store.projections import SHOWN_TYPES, ViewWriter, apply, forget
 from ledger.store.sequencer import sequence
@@ -27,8 +27,6 @@ _MOVE_HEAD = (
     .where(_head.tenant == bindparam("of"), _head.stream == bindparam("at"), _head.version == bindparam("before"))
     .values(version=bindparam("now"))
 )
-_COLUMNS = len(tables.event.columns)
-_SALT_COLUMN = Draft._fields.index("salt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +39,20 @@ class Order:
     expected_version: int | None
     key: str | None
     digest: Callable[[Sequence[bytes]], bytes]
-    drafts: Callable[[int], list[Draft]]
+    drafts: Callable[[int], Drafts]
 
-    def request(self, version: int, drafts: Sequence[Draft]) -> AppendRequest | None:
+    def request(self, drafts: Drafts) -> AppendRequest | None:
         """What is remembered under the idempotency key, if there is one."""
         if self.key is None:
             return None
-        digest = self.digest([each.salt for each in drafts])
-        return AppendRequest(self.key, digest, self.stream, version, len(drafts))
+        return AppendRequest(self.key, self.digest(drafts.salts), self.stream, drafts.first_version, len(drafts))
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     """Events that were written; ``first_seq`` is None where they wait for the sequencer."""
 
-    drafts: Sequence[Draft]
+    drafts: Drafts
     first_seq: int | None
 
 
@@ -85,16 +82,16 @@ class InlinePlacing:
         head = stream_head(self._connection, order.tenant, order.stream)
         version = first_version(order.stream, order.expected_version, head)
         drafts = order.drafts(version)
-        insert_rows(self._connection, tables.event, [_event_row(each) for each in drafts])
-        kept = [(each.id, each.salt, each.payload_bytes) for each in drafts if each.erasable]
-        insert_rows(self._connection, tables.event_payload, kept)
+        insert_rows(self._connection, tables.event, drafts.rows())
+        if erasable := drafts.erasable:
+            kept = [(drafts.ids[at], drafts.salts[at], drafts.payloads[at]) for at in erasable]
+            insert_rows(self._connection, tables.event_payload, kept)
         self._move_head(order, head, version + len(drafts) - 1)
-        if (request := order.request(version, drafts)) is not None:
+        if (request := order.request(drafts)) is not None:
             self._remember(order.tenant, request)
-        leaves = [(each.id, each.leaf_hash()) for each in drafts]
-        first = sequence(self._connection, leaves, drafts[0].recorded_at_ns)
-        shown = (each.stored(first + at) for at, each in enumerate(drafts) if each.type in SHOWN_TYPES)
-        self._views.write([change for event in shown for change in apply(event)])
+        first = sequence(self._connection, drafts.ids, drafts.leaf_hashes, drafts.recorded_at_ns)
+        shown = [at for at, event in enumerate(drafts.events) if event.type in SHOWN_TYPES]
+        self._views.write([change for at in shown for change in apply(drafts.stored(at, first + at))])
         return Placed(drafts, first)
 
     def take_back(self, event: StoredEvent, earlier: Iterable[StoredEvent]) -> None:
@@ -222,20 +219,3 @@ def find_request(connection: Connection, tenant: str, key: str | None) -> Append
         )
     ).one_or_none()
     return None if row is None else AppendRequest(*row)
-
-
-def _event_row(each: Draft) -> tuple[Any, ...]:
-    """In the order of the table's columns."""
-    if each.payload_class == ERASABLE_CLASS:
-        return *each[:_SALT_COLUMN], _open_salt(each), _open_payload(each)
-    return each[:_COLUMNS]
-
-
-def _open_salt(each: Draft) -> bytes:
-    """The salt in the row that stays for good: none of an event whose payload can be erased."""
-    return bytes(SALT_BYTES) if each.erasable else each.salt
-
-
-def _open_payload(each: Draft) -> bytes:
-    """The payload in the row that stays for good: the commitment of one that can be erased."""
-    return each.commitment() if each.erasable else each.payload_bytes
