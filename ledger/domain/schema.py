@@ -370,10 +370,7 @@ class Nullable:
 
 
 def _within(sizes: Iterable[int], low: int, high: int) -> bool:
-    for size in set(sizes):
-        if not low <= size <= high:
-            return False
-    return True
+    return all(low <= size <= high for size in set(sizes))
 
 
 def _member(at: str, key: str) -> str:

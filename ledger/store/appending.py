@@ -294,6 +294,4 @@ def _event_ids(time_ms: int, draws: Sequence[str]) -> list[str]:
     """
     moment = f"{time_ms & (2**48 - 1):012x}"
     start = f"{moment[:8]}-{moment[8:]}-7"
-    return sorted(
-        [f"{start}{draw[1:4]}-{_VARIANT[draw[4]]}{draw[5:8]}-{draw[8:]}" for draw in draws]
-    )
+    return sorted([f"{start}{draw[1:4]}-{_VARIANT[draw[4]]}{draw[5:8]}-{draw[8:]}" for draw in draws])

@@ -1,7 +1,7 @@
 """Giving events their place in the log: contiguous ``seq``, leaf, dirty tiles, compare-and-swap of the size.
 
-SQLite runs this inside the append; on PostgreSQL ``ledger.store.inbox`` makes leaves of the queue, in batches, and grows
-the tree over them.
+SQLite runs this inside the append; on PostgreSQL ``ledger.store.inbox`` makes leaves of the queue, in batches, and
+grows the tree over them.
 """
 
 from __future__ import annotations
