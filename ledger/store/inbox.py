@@ -38,7 +38,7 @@ _TAKE = """
 WITH batch AS (
     SELECT ctid AS place FROM inbox ORDER BY id LIMIT %(limit)s
 ), gone AS (
-    DELETE FROM inbox WHERE ctid = ANY (ARRAY (SELECT place FROM batch)) RETURNING id, event_id, leaf_hash, type
+    DELETE FROM inbox USING batch WHERE inbox.ctid = batch.place RETURNING id, event_id, leaf_hash, type
 ), next AS (
     SELECT %(first)s::int8 - 1 + row_number() OVER (ORDER BY id) AS seq, event_id, leaf_hash, type FROM gone
 ), placed AS (
@@ -71,7 +71,8 @@ def sequence_inbox(connection: Connection, now_ns: int, *, limit: int = BATCH) -
     first, sequenced_at_ns = next_place(connection, now_ns)
     values = {"limit": limit, "first": first, "sequenced_at_ns": sequenced_at_ns, "shown": _SHOWN}
     with raw_cursor(connection) as cursor:
-        waiting, joined, shown = cursor.execute(_TAKE, values, prepare=True, binary=True).fetchone()
+        # Planned anew for each batch: the plan for an empty queue would go through a full one for every row.
+        waiting, joined, shown = cursor.execute(_TAKE, values, prepare=False, binary=True).fetchone()
     if not waiting:
         return 0
     hashes = joined or b""

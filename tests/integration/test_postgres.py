@@ -112,8 +112,8 @@ def test_a_sequencer_killed_at_every_statement_boundary_leaves_no_gap_and_no_for
         count = draw.choice([1, 1, 2, 7, 40, 300])
         database.append(f"windows/{serial % 7}", windows(count), expected_version=None)
         appended += count
-        # Every boundary there is, then any of them; a batch has fewer than 40.
-        boundary = serial + 1 if serial < 40 else draw.randint(1, 40)
+        # Every boundary there is, then any of them; a batch has fewer than 30.
+        boundary = serial + 1 if serial < 30 else draw.randint(1, 30)
         killed += sequence_and_die(postgres_url, boundary) == signal.SIGKILL
         with database.read() as tx:
             size = tx.log.size()
