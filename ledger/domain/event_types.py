@@ -10,8 +10,9 @@ A published schema version never changes. A new shape is a new version beside th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ledger.domain.agreement_schema import (
     AGREEMENT,
@@ -305,6 +306,37 @@ def check_event(event: NewEvent) -> bool:
     True where its payload turned out to be plain as well (``ledger.domain.schema.Test``).
     Raises ``EventInvalid`` naming type and field.
     """
+    if all_plain([event]):
+        return True
+    try:
+        EVENT_TYPES[event.type].payload.check(event.payload, "")
+    except DocumentInvalid as error:
+        raise EventInvalid(f"{event.type}: {error.message}", type=event.type, **error.data) from error
+    return False
+
+
+def all_plain(events: Sequence[NewEvent]) -> bool:
+    """Whether ``check_event`` is True of every event, found out for many at once. False says nothing of payloads.
+
+    Raises ``EventInvalid`` for an event that is not of a registered type, schema version and class.
+    """
+    payloads: dict[tuple[str, int, str], list[Any]] = {}
+    for event in events:
+        kind = event.type, event.schema, event.payload_class
+        if kind not in payloads:
+            payloads[kind] = []
+            _require_registered(event)
+        payloads[kind].append(event.payload)
+        if not 0 <= event.occurred_at_ns <= MAX_INSTANT_NS:
+            raise EventInvalid(
+                f"{event.type}: occurred_at_ns {event.occurred_at_ns} is not between 0 and {MAX_INSTANT_NS}",
+                type=event.type,
+                occurred_at_ns=event.occurred_at_ns,
+            )
+    return all(EVENT_TYPES[name].passes(of_kind) for (name, _, _), of_kind in payloads.items())
+
+
+def _require_registered(event: NewEvent) -> None:
     known = EVENT_TYPES.get(event.type)
     if known is None:
         raise EventInvalid(
@@ -323,19 +355,6 @@ def check_event(event: NewEvent) -> bool:
             type=event.type,
             payload_class=event.payload_class,
         )
-    if not 0 <= event.occurred_at_ns <= MAX_INSTANT_NS:
-        raise EventInvalid(
-            f"{event.type}: occurred_at_ns {event.occurred_at_ns} is not between 0 and {MAX_INSTANT_NS}",
-            type=event.type,
-            occurred_at_ns=event.occurred_at_ns,
-        )
-    if known.passes(event.payload):
-        return True
-    try:
-        known.payload.check(event.payload, "")
-    except DocumentInvalid as error:
-        raise EventInvalid(f"{event.type}: {error.message}", type=event.type, **error.data) from error
-    return False
 
 
 def event_schemas() -> dict[str, JsonSchema]:

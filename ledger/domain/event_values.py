@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +33,12 @@ class DecimalInteger:
     def quick(self) -> Test:
         low, high, digits, whole = self.minimum, self.maximum, len(str(self.maximum)), _DECIMAL_INTEGER.fullmatch
 
-        def test(value: Any) -> bool:
-            if type(value) is not str or len(value) > digits or whole(value) is None:
+        def test(values: Sequence[Any]) -> bool:
+            if not all(type(value) is str for value in values):
                 return False
-            return low <= int(value) <= high
+            return all(
+                len(text) <= digits and whole(text) is not None and low <= int(text) <= high for text in set(values)
+            )
 
         return test
 
@@ -62,7 +64,7 @@ class AnyObject:
 
     def quick(self) -> Test:
         # Whether its members are plain only a walk through all of them tells, which ``canonical_bytes`` does.
-        return lambda value: False
+        return lambda values: not values
 
     def json_schema(self) -> JsonSchema:
         return {"type": "object", "description": self.what}

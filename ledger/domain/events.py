@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -136,7 +136,7 @@ class StoredEvent:
     @property
     def entry(self) -> bytes:
         """The RFC 6962 leaf input: RFC 8785 bytes of the header."""
-        return event_entry(self, self._commitment())
+        return header_entry(self.header)
 
     def _commitment(self) -> bytes:
         if isinstance(self.payload, ErasedPayload):
@@ -160,29 +160,54 @@ def event_header(event: Recorded, commitment: bytes) -> dict[str, Any]:
     }
 
 
+def header_entry(header: Mapping[str, Any]) -> bytes:
+    """The RFC 6962 leaf input of a header made by ``event_header``: its RFC 8785 bytes."""
+    return log_entries(
+        header["tenant"],
+        header["stream"],
+        header["recorded_at_ns"],
+        [(header["class"], header["schema"], header["type"])],
+        [header["version"]],
+        [header["id"]],
+        [header["occurred_at_ns"]],
+        [header["payload_commitment"]],
+    )[0]
+
+
 # A header is flat, has ASCII keys, short texts and small integers: written down member by member it takes a third of
 # the library's encoder, and a tenth of what arbitrary values need. Every append pays for this.
 _text: Callable[[str], str] = json.encoder.encode_basestring
 
 
-def header_entry(header: Mapping[str, Any]) -> bytes:
-    """The RFC 6962 leaf input of a header made by ``event_header``: its RFC 8785 bytes."""
-    return (
-        f'{{"class":{_text(header["class"])},"id":{_text(header["id"])},"occurred_at_ns":"{header["occurred_at_ns"]}",'
-        f'"payload_commitment":"{header["payload_commitment"]}","recorded_at_ns":"{header["recorded_at_ns"]}",'
-        f'"schema":{header["schema"]},"stream":{_text(header["stream"])},"tenant":{_text(header["tenant"])},'
-        f'"type":{_text(header["type"])},"version":{header["version"]}}}'
-    ).encode()
+def log_entries(
+    tenant: str,
+    stream: str,
+    recorded_at_ns: int | str,
+    kinds: Sequence[tuple[str, int, str]],
+    versions: Iterable[int],
+    ids: Iterable[str],
+    occurred_at_ns: Iterable[int | str],
+    commitments: Iterable[str],
+) -> list[bytes]:
+    """The leaf inputs of events that were appended together: the RFC 8785 bytes of their headers.
 
-
-def event_entry(event: Recorded, commitment: bytes) -> bytes:
-    """``header_entry`` of ``event_header``, without making the header."""
-    return (
-        f'{{"class":{_text(event.payload_class)},"id":{_text(event.id)},"occurred_at_ns":"{event.occurred_at_ns}",'
-        f'"payload_commitment":"{commitment.hex()}","recorded_at_ns":"{event.recorded_at_ns}",'
-        f'"schema":{event.schema},"stream":{_text(event.stream)},"tenant":{_text(event.tenant)},'
-        f'"type":{_text(event.type)},"version":{event.version}}}'
-    ).encode()
+    ``kinds`` are payload class, schema version and type of each event, ``commitments`` are in hex. What the events
+    have in common is written once.
+    """
+    recorded = f'","recorded_at_ns":"{recorded_at_ns}","schema":'
+    place = f',"stream":{_text(stream)},"tenant":{_text(tenant)},"type":'
+    starts, ends = {}, {}
+    for kind in set(kinds):
+        payload_class, schema, name = kind
+        starts[kind] = f'{{"class":{_text(payload_class)},"id":'
+        ends[kind] = f'{recorded}{schema}{place}{_text(name)},"version":'
+    return [
+        f'{starts[kind]}{_text(event_id)},"occurred_at_ns":"{occurred}","payload_commitment":"{commitment}{ends[kind]}'
+        f"{version}}}".encode()
+        for kind, version, event_id, occurred, commitment in zip(
+            kinds, versions, ids, occurred_at_ns, commitments, strict=True
+        )
+    ]
 
 
 def payload_commitment(payload: Mapping[str, Any], salt: bytes) -> bytes:

@@ -8,21 +8,26 @@ published schema and the code that reads the document cannot part ways. A failed
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 from ledger.errors import DocumentInvalid
 
 JsonSchema = dict[str, Any]
 
-Test: TypeAlias = Callable[[Any], bool]
-"""True where a value passes its shape's ``check`` and is plain: JSON's own types and no subclass of them, ASCII keys,
-integers within +-(2^53 - 1). Of a plain value without lone surrogates every compact JSON encoder that sorts keys gives
-the RFC 8785 bytes. False decides nothing: ``check`` does, and names what is wrong."""
+Test: TypeAlias = Callable[[Sequence[Any]], bool]
+"""True where each of the values passes its shape's ``check`` and is plain: JSON's own types and no subclass of them,
+ASCII keys, integers within +-(2^53 - 1). Of a plain value without lone surrogates every compact JSON encoder that sorts
+keys gives the RFC 8785 bytes. False decides nothing: ``check`` does, and names what is wrong.
+
+It takes many values because the events of an append are mostly of one type: member by member, a thousand payloads
+take a quarter of the time of a thousand calls, and a text that they have in common is looked at once."""
 
 _MAX_SAFE_INTEGER = 2**53 - 1
+_LISTS = frozenset({list, tuple})
 
 
 class Shape(Protocol):
@@ -31,7 +36,7 @@ class Shape(Protocol):
     def check(self, value: Any, at: str) -> None: ...
 
     def quick(self) -> Test:
-        """A test of one value in a fifth of the time, made once for many values."""
+        """A test of many values in a fraction of the time, made once."""
         ...
 
     def json_schema(self) -> JsonSchema: ...
@@ -83,17 +88,20 @@ class Text:
             raise fail(at, f"holds the control or invisible character U+{ord(found[0]):04X}; write {self.what} without")
 
     def quick(self) -> Test:
-        low, high = self.min_length, self.max_length
-        if self.visible:
-            return lambda value: type(value) is str and low <= len(value) <= high and self._passes(value)
-        if self.pattern is None:
-            return lambda value: type(value) is str and low <= len(value) <= high
-        whole = _compiled(self.pattern).fullmatch
-        return lambda value: type(value) is str and low <= len(value) <= high and whole(value) is not None
+        low, high, visible = self.min_length, self.max_length, self.visible
+        whole = None if self.pattern is None else _compiled(self.pattern).fullmatch
 
-    def _passes(self, value: str) -> bool:
-        matches = self.pattern is None or _compiled(self.pattern).fullmatch(value) is not None
-        return matches and _HIDDEN_CHARACTER.search(value) is None
+        def test(values: Sequence[Any]) -> bool:
+            if not _all_of(str, values):
+                return False
+            for text in _distinct(values):
+                if not low <= len(text) <= high or (whole is not None and whole(text) is None):
+                    return False
+                if visible and _HIDDEN_CHARACTER.search(text) is not None:
+                    return False
+            return True
+
+        return test
 
     def json_schema(self) -> JsonSchema:
         found: JsonSchema = {"type": "string", "minLength": self.min_length, "maxLength": self.max_length}
@@ -119,7 +127,13 @@ class Integer:
 
     def quick(self) -> Test:
         low, high = max(self.minimum, -_MAX_SAFE_INTEGER), min(self.maximum, _MAX_SAFE_INTEGER)
-        return lambda value: type(value) is int and low <= value <= high
+
+        def test(values: Sequence[Any]) -> bool:
+            if not _all_of(int, values):
+                return False
+            return not values or (low <= min(values) and max(values) <= high)
+
+        return test
 
     def json_schema(self) -> JsonSchema:
         return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
@@ -134,7 +148,7 @@ class Flag:
             raise fail(at, f"must be true or false, not {_kind(value)}")
 
     def quick(self) -> Test:
-        return lambda value: type(value) is bool
+        return lambda values: _all_of(bool, values)
 
     def json_schema(self) -> JsonSchema:
         return {"type": "boolean"}
@@ -151,8 +165,8 @@ class OneOf:
             raise fail(at, f"{_shown(value)} is not one of {', '.join(self.values)}")
 
     def quick(self) -> Test:
-        values = self.values
-        return lambda value: type(value) is str and value in values
+        allowed = frozenset(self.values)
+        return lambda values: _all_of(str, values) and allowed.issuperset(values)
 
     def json_schema(self) -> JsonSchema:
         return {"enum": list(self.values)}
@@ -177,10 +191,10 @@ class ListOf:
     def quick(self) -> Test:
         passes, low, high = self.item.quick(), self.min_items, self.max_items
 
-        def test(value: Any) -> bool:
-            if (type(value) is not list and type(value) is not tuple) or not low <= len(value) <= high:
+        def test(values: Sequence[Any]) -> bool:
+            if not _LISTS.issuperset(map(type, values)) or not _within(map(len, values), low, high):
                 return False
-            return all(map(passes, value))
+            return passes(list(chain.from_iterable(values)))
 
         return test
 
@@ -210,14 +224,15 @@ class MapOf:
     def quick(self) -> Test:
         allowed, passes, most = _compiled(self.key_pattern).fullmatch, self.item.quick(), self.max_items
 
-        def test(value: Any) -> bool:
-            if type(value) is not dict:
+        def test(values: Sequence[Any]) -> bool:
+            if not _all_of(dict, values) or not _within(map(len, values), 0, most):
                 return False
-            # A loop: ``all`` over a generator takes longer than the tests of a few items.
-            for key, item in value.items():
-                if type(key) is not str or not key.isascii() or allowed(key) is None or not passes(item):
-                    return False
-            return len(value) <= most
+            keys = list(chain.from_iterable(values))
+            if not _all_of(str, keys):
+                return False
+            if not all(key.isascii() and allowed(key) is not None for key in set(keys)):
+                return False
+            return passes([item for value in values for item in value.values()])
 
         return test
 
@@ -259,19 +274,31 @@ class Object:
                 raise fail(_member(at, key), "is missing")
 
     def quick(self) -> Test:
-        shapes = {**self.optional, **self.required}
-        members = {key: shape.quick() for key, shape in shapes.items() if key.isascii()}
-        required, count, closed = self.required.keys(), len(self.required), not self.optional
+        required = [(key, shape.quick()) for key, shape in self.required.items()]
+        # Without one that is not ASCII: a value that has it has more members than are known here.
+        optional = [(key, shape.quick()) for key, shape in self.optional.items() if key.isascii()]
+        if not all(map(str.isascii, self.required)):
+            return lambda values: False
 
-        def test(value: Any) -> bool:
-            if type(value) is not dict:
+        def test(values: Sequence[Any]) -> bool:
+            if not _all_of(dict, values):
                 return False
-            for key, item in value.items():
-                passes = members.get(key) if type(key) is str else None
-                if passes is None or not passes(item):
+            for value in values:
+                if not _all_of(str, value):
                     return False
-            # All keys are known: where none is optional, as many as are required are those required.
-            return len(value) == count if closed else required <= value.keys()
+            known = len(required) * len(values)
+            try:
+                for key, passes in required:
+                    if not passes([value[key] for value in values]):
+                        return False
+            except KeyError:
+                return False
+            for key, passes in optional:
+                present = [value[key] for value in values if key in value]
+                if not passes(present):
+                    return False
+                known += len(present)
+            return known == sum(map(len, values))
 
         return test
 
@@ -304,9 +331,16 @@ class Either:
     def quick(self) -> Test:
         tag, tests = self.tag, {name: shape.quick() for name, shape in self.shapes.items()}
 
-        def test(value: Any) -> bool:
-            found = value.get(tag) if type(value) is dict else None
-            return type(found) is str and found in tests and tests[found](value)
+        def test(values: Sequence[Any]) -> bool:
+            if not _all_of(dict, values):
+                return False
+            tags = [value.get(tag) for value in values]
+            if not _all_of(str, tags):
+                return False
+            return all(
+                name in tests and tests[name]([value for value, own in zip(values, tags, strict=True) if own == name])
+                for name in set(tags)
+            )
 
         return test
 
@@ -326,10 +360,29 @@ class Nullable:
 
     def quick(self) -> Test:
         passes = self.shape.quick()
-        return lambda value: value is None or passes(value)
+        return lambda values: passes([value for value in values if value is not None])
 
     def json_schema(self) -> JsonSchema:
         return {"oneOf": [{"type": "null"}, self.shape.json_schema()]}
+
+
+def _all_of(kind: type, values: Iterable[Any]) -> bool:
+    # A loop, here and below: of one value, which is the most frequent number, a generator makes several.
+    for value in values:  # noqa: SIM110
+        if type(value) is not kind:
+            return False
+    return True
+
+
+def _distinct(values: Sequence[Any]) -> Iterable[Any]:
+    return values if len(values) == 1 else set(values)
+
+
+def _within(sizes: Iterable[int], low: int, high: int) -> bool:
+    for size in sizes:  # noqa: SIM110
+        if not low <= size <= high:
+            return False
+    return True
 
 
 def _member(at: str, key: str) -> str:

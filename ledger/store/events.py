@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, repeat
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from ledger.errors import StorageDamaged
 from ledger.store import tables
 from ledger.store.appending import (
     AppendRequest,
-    Draft,
+    Drafts,
     checked_payloads,
     draft,
     no_event,
@@ -90,7 +91,7 @@ class SqlEvents:
     ) -> tuple[Receipt, ...]:
         payloads = checked_payloads(stream, events, idempotency_key)
 
-        def drafts(version: int) -> list[Draft]:
+        def drafts(version: int) -> Drafts:
             return draft(
                 events,
                 payloads,
@@ -109,11 +110,9 @@ class SqlEvents:
         if isinstance(placed, AppendRequest):
             require_same_request(placed, digest(self._salts(placed)))
             return self._receipts(placed)
-        first = placed.first_seq
-        return tuple(
-            Receipt(each.id, stream, each.version, None if first is None else first + at)
-            for at, each in enumerate(placed.drafts)
-        )
+        ids, versions = placed.drafts.ids, placed.drafts.versions
+        seqs = repeat(None) if placed.first_seq is None else count(placed.first_seq)
+        return tuple(map(Receipt, ids, repeat(stream), versions, seqs))
 
     def stream(self, stream: str) -> Iterator[StoredEvent]:
         page = (

@@ -1,23 +1,25 @@
 """The queue before the log on PostgreSQL, and the sequencer that empties it.
 
-One transaction a batch: read what is visible, append it to the log, take it off the queue, set the views. Whoever
+One transaction a batch: take what is visible off the queue, append it to the log, set the views. Whoever
 commits late joins a later batch, so there is never a gap; whoever fails leaves no queue row, so nobody waits for it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from sqlalchemy import ARRAY, BigInteger, Connection, String, any_, bindparam, delete, select, text
+from sqlalchemy import ARRAY, BigInteger, Connection, any_, bindparam, text
 
 from ledger.domain.event_types import PAYLOAD_ERASED
 from ledger.domain.events import StoredEvent
-from ledger.errors import SlaLedgerError
+from ledger.errors import LogInconsistent, SlaLedgerError
+from ledger.merkle.hasher import HASH_SIZE
 from ledger.store import tables
+from ledger.store.bulk import raw_cursor
 from ledger.store.events import LOGGED, events_before, stored_event
 from ledger.store.projections import SHOWN_TYPES, apply, restore_rows
-from ledger.store.sequencer import sequence
+from ledger.store.sequencer import grow_log, next_place
 from ledger.store.views import SqlViewWriter
 
 BATCH = 5000
@@ -31,14 +33,29 @@ LEADER_LOCK = 0x534C4153
 
 Notify = Callable[[str], None]
 
-_inbox = tables.inbox.c
 _TRY_LEAD = text("SELECT pg_try_advisory_xact_lock(:key)")
-_WAITING = select(_inbox.id, _inbox.event_id, _inbox.leaf_hash).order_by(_inbox.id).limit(bindparam("limit"))
-_REMOVE = delete(tables.inbox).where(_inbox.id == any_(bindparam("ids", type_=ARRAY(BigInteger))))
-_SHOWN = LOGGED.where(
-    tables.event.c.id == any_(bindparam("ids", type_=ARRAY(String))),
-    tables.event.c.type.in_(sorted({*SHOWN_TYPES, PAYLOAD_ERASED})),
-).order_by(tables.leaf.c.seq)
+_TAKE = """
+WITH batch AS (
+    SELECT ctid AS place FROM inbox ORDER BY id LIMIT %(limit)s
+), gone AS (
+    DELETE FROM inbox USING batch WHERE inbox.ctid = batch.place RETURNING id, event_id, leaf_hash, type
+), next AS (
+    SELECT %(first)s::int8 - 1 + row_number() OVER (ORDER BY id) AS seq, event_id, leaf_hash, type FROM gone
+), placed AS (
+    INSERT INTO leaf (seq, event_id, leaf_hash, sequenced_at_ns)
+    SELECT seq, event_id, leaf_hash, %(sequenced_at_ns)s FROM next ORDER BY seq
+)
+SELECT (SELECT count(*) FROM batch), string_agg(leaf_hash, ''::bytea ORDER BY seq),
+       array_agg(seq) FILTER (WHERE type IS NULL OR type = ANY (%(shown)s))
+FROM next"""
+"""From queue to leaves: how many rows were there, their leaf hashes in one, and the ``seq`` of those with views."""
+
+_SHOWN = sorted({*SHOWN_TYPES, PAYLOAD_ERASED})
+_EVENTS_AT = (
+    LOGGED.where(tables.leaf.c.seq == any_(bindparam("seqs", type_=ARRAY(BigInteger))))
+    .where(tables.event.c.type.in_(_SHOWN))
+    .order_by(tables.leaf.c.seq)
+)
 _BY_ID = LOGGED.where(tables.event.c.id == bindparam("id"))
 
 
@@ -47,21 +64,34 @@ def sequence_inbox(connection: Connection, now_ns: int, *, limit: int = BATCH) -
 
     0 where the queue is empty or another sequencer is at it. Queue rows are in the order of their writing, and
     writers to one stream wait for each other, so that a stream's events stand in the log in order of version.
+    Raises ``LogInconsistent`` where another sequencer took the same rows.
     """
     if not connection.scalar(_TRY_LEAD, {"key": LEADER_LOCK}):
         return 0
-    waiting = connection.execute(_WAITING, {"limit": limit}).all()
+    first, sequenced_at_ns = next_place(connection, now_ns)
+    values = {"limit": limit, "first": first, "sequenced_at_ns": sequenced_at_ns, "shown": _SHOWN}
+    with raw_cursor(connection) as cursor:
+        # Planned anew for each batch: the plan for an empty queue would go through a full one for every row.
+        waiting, joined, shown = cursor.execute(_TAKE, values, prepare=False, binary=True).fetchone()
     if not waiting:
         return 0
-    sequence(connection, [(row.event_id, row.leaf_hash) for row in waiting], now_ns)
-    connection.execute(_REMOVE, {"ids": [row.id for row in waiting]})
-    rows = connection.execute(_SHOWN, {"ids": [row.event_id for row in waiting]})
-    placed = [stored_event(row) for row in rows]
-    SqlViewWriter(connection).write([change for event in placed for change in apply(event)])
-    for event in placed:
+    hashes = joined or b""
+    if len(hashes) != HASH_SIZE * waiting:
+        raise LogInconsistent(f"another sequencer moved the log past size {first}; nothing was written", size=first)
+    grow_log(
+        connection, first, [hashes[at : at + HASH_SIZE] for at in range(0, len(hashes), HASH_SIZE)], sequenced_at_ns
+    )
+    if shown:
+        _show(connection, [stored_event(row) for row in connection.execute(_EVENTS_AT, {"seqs": shown})])
+    return int(waiting)
+
+
+def _show(connection: Connection, events: Sequence[StoredEvent]) -> None:
+    """Set the views after these events of the log."""
+    SqlViewWriter(connection).write([change for event in events for change in apply(event)])
+    for event in events:
         if event.type == PAYLOAD_ERASED:
             _take_back(connection, event)
-    return len(waiting)
 
 
 def _take_back(connection: Connection, record: StoredEvent) -> None:

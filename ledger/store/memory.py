@@ -214,13 +214,13 @@ class _Events:
             now_ns=self.clock.now_ns(),
             randomness=self.randomness,
         )
-        growth = grow(len(state.log), [each.leaf_hash() for each in drafts], _LogRows(self.handle).tiles)
+        growth = grow(len(state.log), drafts.leaf_hashes, _LogRows(self.handle).tiles)
         state.tiles |= {(tile.level, tile.index): data for tile, data in growth.tiles.items()}
-        stored = tuple(each.stored(len(state.log) + at) for at, each in enumerate(drafts))
+        stored = tuple(drafts.stored(at, len(state.log) + at) for at in range(len(drafts)))
         state.log += stored
         state.streams[self.tenant, stream] = before + stored
         if idempotency_key is not None:
-            digest = request_digest(stream, requested(events, payloads, [each.salt for each in drafts]))
+            digest = request_digest(stream, requested(events, payloads, drafts.salts))
             request = AppendRequest(idempotency_key, digest, stream, version, len(events))
             state.requests[self.tenant, idempotency_key] = request
         self.views.write(change for event in stored for change in apply(event))

@@ -21,7 +21,7 @@ from ledger.store.following import Following
 from ledger.store.inbox import LEADER_LOCK, sequence_inbox
 from ledger.store.inspection import SqlInspection
 from ledger.store.migrate import SCHEMA_REVISION, current_revision, upgrade
-from ledger.store.postgres_session import Role, open_engine, postgres_url, translated_errors
+from ledger.store.postgres_session import HeldConnections, Role, open_engine, postgres_url, translated_errors
 from ledger.store.projections import rebuild
 from ledger.store.restoration import SqlRestoration
 from ledger.store.transactions import Session, all_events
@@ -66,6 +66,7 @@ class PostgresDatabase(Following):
         migrate(url, role_prefix=role_prefix)
         self._app = open_engine(self._url, f"{prefix}_{Role.APP}")
         self._single = open_engine(self._url, f"{prefix}_{Role.APP}", autocommit=True)
+        self._singles = HeldConnections(self._single)
         self._snapshots = self._app.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._sequencer = open_engine(self._url, f"{prefix}_{Role.SEQUENCER}")
 
@@ -105,13 +106,11 @@ class PostgresDatabase(Following):
         idempotency_key: str | None = None,
     ) -> tuple[Receipt, ...]:
         # Of any version: the head stays locked from reading it to writing, which takes a transaction.
-        engine = self._app if expected_version is None else self._single
-        with translated_errors(self._url, writable=True), engine.connect() as connection:
-            receipts = self._session.events(connection).append(
+        transaction = self._app.begin if expected_version is None else self._singles.connection
+        with translated_errors(self._url, writable=True), transaction() as connection:
+            return self._session.events(connection).append(
                 stream, events, expected_version=expected_version, idempotency_key=idempotency_key
             )
-            connection.commit()
-        return receipts
 
     def sequence_once(self) -> int:
         """Give the next waiting events their place; how many. None where another sequencer is at it."""
@@ -177,6 +176,7 @@ class PostgresDatabase(Following):
     def close(self) -> None:
         """Close every connection. The database can be used again; it opens new ones."""
         self._app.dispose()
+        self._singles.close()
         self._single.dispose()
         self._sequencer.dispose()
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from psycopg import errors as postgres_errors
 from psycopg import sql
-from sqlalchemy import URL, Engine, create_engine, event
+from psycopg.pq import TransactionStatus
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -57,7 +59,12 @@ def open_engine(url: URL, role: str | None, *, autocommit: bool = False) -> Engi
         max_overflow=POOL_OVERFLOW,
         isolation_level="AUTOCOMMIT" if autocommit else "READ COMMITTED",
         pool_reset_on_return=None if autocommit else "rollback",
-        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": "sla-ledger"},
+        connect_args={
+            "connect_timeout": _CONNECT_TIMEOUT_S,
+            "application_name": "sla-ledger",
+            # ledger.store.prepared sends texts as they are.
+            "client_encoding": "utf8",
+        },
     )
 
     @event.listens_for(engine, "connect")
@@ -69,6 +76,50 @@ def open_engine(url: URL, role: str | None, *, autocommit: bool = False) -> Engi
             connection.autocommit = before
 
     return engine
+
+
+class HeldConnections:
+    """Connections of an autocommit engine that stay checked out between their uses: for a single append, taking one
+    from the pool and giving it back costs as much as making the event."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._idle: deque[Connection] = deque()
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """One for this thread alone. The last one given back is the first one taken."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._engine.connect()
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Close those that nobody uses."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _give_back(self, connection: Connection) -> None:
+        if connection.in_transaction():
+            # SQLAlchemy begins one with its first statement; the server knows nothing of it.
+            connection.rollback()
+        driver = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+        if driver.pgconn.transaction_status != TransactionStatus.IDLE:
+            # Broken, or in the middle of a statement. What ended this one may have ended the others.
+            for each in [connection, *self._take_all()]:
+                each.invalidate()
+                each.close()
+        elif len(self._idle) < POOL_SIZE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _take_all(self) -> list[Connection]:
+        return [self._idle.pop() for _ in range(len(self._idle))]
 
 
 _UNAVAILABLE: dict[type[Exception], str] = {

@@ -33,7 +33,8 @@ class SqlRestoration:
         connection, first = self._connection, self._size
         insert_rows(connection, tables.event, [entry[4:15] for entry in entries])
         kept = [(entry.id, entry.kept_salt, entry.kept_payload) for entry in entries if entry.kept_payload is not None]
-        insert_rows(connection, tables.event_payload, kept)
+        if kept:
+            insert_rows(connection, tables.event_payload, kept)
         leaves = [(entry.seq, entry.id, entry.leaf_hash, entry.sequenced_at_ns) for entry in entries]
         insert_rows(connection, tables.leaf, leaves)
         self._sequenced_at_ns = entries[-1].sequenced_at_ns

@@ -1,13 +1,14 @@
 """Giving events their place in the log: contiguous ``seq``, leaf, dirty tiles, compare-and-swap of the size.
 
-SQLite runs this inside the append; on PostgreSQL ``ledger.store.inbox`` runs it over the queue, in batches. It takes
-nothing but (event id, leaf hash) pairs.
+SQLite runs this inside the append; on PostgreSQL ``ledger.store.inbox`` makes leaves of the queue, in batches, and
+grows the tree over them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import count, repeat
 
 from sqlalchemy import Connection, bindparam, select, update
 
@@ -37,22 +38,37 @@ _GROW_TILE = (
 )
 
 
-def sequence(connection: Connection, leaves: Sequence[tuple[str, bytes]], now_ns: int) -> int:
-    """Append (event id, leaf hash) pairs to the log; the ``seq`` of the first one.
+def sequence(connection: Connection, event_ids: Sequence[str], leaf_hashes: Sequence[bytes], now_ns: int) -> int:
+    """Append events to the log, given their ids and leaf hashes; the ``seq`` of the first one.
 
-    ``sequenced_at`` never goes back, whatever the clock does. Raises ``LogInconsistent`` where another
-    sequencer moved the log on meanwhile or a stored tile does not fit its size.
+    Raises ``LogInconsistent`` as ``grow_log`` does.
     """
-    first, last_sequenced_ns = connection.execute(_STATE).one()
-    sequenced_at_ns = max(now_ns, last_sequenced_ns)
-    growth = grow(first, [leaf_hash for _, leaf_hash in leaves], lambda wanted: read_tiles(connection, wanted))
-    rows = [(first + at, event_id, leaf_hash, sequenced_at_ns) for at, (event_id, leaf_hash) in enumerate(leaves)]
-    insert_rows(connection, tables.leaf, rows)
+    first, sequenced_at_ns = next_place(connection, now_ns)
+    insert_rows(connection, tables.leaf, zip(count(first), event_ids, leaf_hashes, repeat(sequenced_at_ns)))
+    grow_log(connection, first, leaf_hashes, sequenced_at_ns)
+    return first
+
+
+def next_place(connection: Connection, now_ns: int) -> tuple[int, int]:
+    """The size of the log, which is the ``seq`` of the next leaf, and its ``sequenced_at``.
+
+    That never goes back, whatever the clock does.
+    """
+    size, last_sequenced_ns = connection.execute(_STATE).one()
+    return size, max(now_ns, last_sequenced_ns)
+
+
+def grow_log(connection: Connection, first: int, leaf_hashes: Sequence[bytes], sequenced_at_ns: int) -> None:
+    """Append the hashes of leaves that are stored to the tree of the first ``first`` ones, and move the log's size on.
+
+    Raises ``LogInconsistent`` where another sequencer moved the log on meanwhile or a stored tile does not fit its
+    size.
+    """
+    growth = grow(first, leaf_hashes, lambda wanted: read_tiles(connection, wanted))
     write_tiles(connection, {(tile.level, tile.index) for tile in edge_tiles(first)}, growth.tiles)
     moved = connection.execute(_MOVE_ON, {"before": first, "now": growth.size, "now_ns": sequenced_at_ns})
     if moved.rowcount != 1:
         raise LogInconsistent(f"another sequencer moved the log past size {first}; nothing was written", size=first)
-    return int(first)
 
 
 def read_tiles(connection: Connection, wanted: Sequence[TileId]) -> Mapping[TileId, bytes]:
@@ -79,4 +95,5 @@ def write_tiles(connection: Connection, partial: set[tuple[int, int]], dirty: Ma
         grown = connection.execute(_GROW_TILE, values)
         if grown.rowcount != 1:
             raise LogInconsistent(f"tile {tile.path()} is missing; run fsck", tile=tile.path())
-    insert_rows(connection, tables.tile, fresh)
+    if fresh:
+        insert_rows(connection, tables.tile, fresh)

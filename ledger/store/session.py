@@ -21,6 +21,8 @@ from ledger.errors import LogInconsistent, ReadOnlyTransaction, StorageDamaged, 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for another process before it gives up."""
 
+PAGE_BYTES = 8192
+_CHECKPOINT_BYTES = 32 * 1024 * 1024
 _RETRY_S = 0.01
 _PRIMARY_CODE = 0xFF
 _UNAVAILABLE = {
@@ -45,11 +47,16 @@ def open_engine(path: Path, *, writable: bool, busy_timeout_ms: int) -> Engine:
         # The driver would begin transactions by itself, late and deferred.
         connection.isolation_level = None
         if writable:
+            # Of a new file: an event of 500 bytes takes almost 1,000 of them, and few fit into 4,096.
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             _use_write_ahead_log(connection, busy_timeout_ms / 1000)
             # A commit that was acknowledged survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
             # Moving pages from the WAL into the file waits for the disk twice: after 32 MiB instead of 4.
-            connection.execute("PRAGMA wal_autocheckpoint = 8192")
+            (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_BYTES // page_bytes}")
+            # Where a table has triggers, each statement keeps copies of the pages it changes: not in a file.
+            connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("PRAGMA cache_size = -65536")
             # INSERT OR REPLACE fires the DELETE triggers only so.
             connection.execute("PRAGMA recursive_triggers = ON")

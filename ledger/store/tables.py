@@ -144,6 +144,8 @@ inbox = Table(
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("event_id", String(36), nullable=False),
     Column("leaf_hash", LargeBinary, nullable=False),
+    # Of the event; NULL in rows from before this column.
+    Column("type", String(80), nullable=True),
     CheckConstraint("length(leaf_hash) = 32", "leaf_hash"),
 )
 

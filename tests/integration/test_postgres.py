@@ -112,8 +112,8 @@ def test_a_sequencer_killed_at_every_statement_boundary_leaves_no_gap_and_no_for
         count = draw.choice([1, 1, 2, 7, 40, 300])
         database.append(f"windows/{serial % 7}", windows(count), expected_version=None)
         appended += count
-        # Every boundary there is, then any of them; a batch has fewer than 40.
-        boundary = serial + 1 if serial < 40 else draw.randint(1, 40)
+        # Every boundary there is, then any of them; a batch has fewer than 30.
+        boundary = serial + 1 if serial < 30 else draw.randint(1, 30)
         killed += sequence_and_die(postgres_url, boundary) == signal.SIGKILL
         with database.read() as tx:
             size = tx.log.size()
@@ -272,6 +272,38 @@ def test_a_batch_of_any_size_gives_the_same_views(postgres_url: str, database: P
     assert database.rebuild_views() == 5
     with database.read() as tx:
         assert [tx.views.windows(SLA_ID, PERIOD), tx.views.agreements()] == before
+
+
+def test_a_queue_row_from_before_it_had_a_type_sets_its_views(postgres_url: str, database: PostgresDatabase) -> None:
+    database.append("any", [window(0), agreement()], expected_version=0)
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute("ALTER TABLE inbox DISABLE TRIGGER no_update")
+        admin.execute("UPDATE inbox SET type = NULL")
+        admin.execute("ALTER TABLE inbox ENABLE ALWAYS TRIGGER no_update")
+    assert database.sequence_once() == 2
+    with database.read() as tx:
+        assert len(tx.views.agreements()) == 1
+        assert len(tx.views.windows(SLA_ID, PERIOD)) == 1
+
+
+def test_a_batch_reads_no_more_of_the_leaves_than_its_own(postgres_url: str, database: PostgresDatabase) -> None:
+    """The guard of the queue asks for each leaf by its index, however many there are."""
+    from ledger.store.inbox import sequence_inbox
+
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute(
+            "INSERT INTO leaf SELECT 1000000 + n, 'other-' || n, decode(repeat('00', 32), 'hex'), 0 "
+            "FROM generate_series(1, 50000) AS n"
+        )
+        admin.execute("ANALYZE leaf")
+    database.append("windows/a", windows(2000), expected_version=0)
+    with database._sequencer.begin() as connection:
+        assert sequence_inbox(connection, 1) == 2000
+        scans = connection.execute(
+            text("SELECT seq_scan, idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'leaf'")
+        ).one()
+    assert scans.seq_scan == 0
+    assert scans.idx_scan >= 2000
 
 
 def test_sequenced_at_never_goes_back(database: PostgresDatabase) -> None:

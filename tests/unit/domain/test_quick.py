@@ -93,7 +93,7 @@ def test_the_quick_test_lets_nothing_pass_that_the_check_refuses(event: NewEvent
             payload = renamed(payload, at, data.draw(st.sampled_from([Word.KEY, Name("sla_id"), "x", "é", 1, None])))
         else:
             payload = put(payload, at, data.draw(st.sampled_from(ODD) | st.text() | st.integers()))
-    if shape.quick()(payload):
+    if shape.quick()([payload]):
         assert passes_check(shape, payload)
         text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         try:
@@ -127,8 +127,14 @@ def test_an_object_that_another_specification_fixes_takes_the_thorough_way() -> 
     ],
 )
 def test_the_quick_test_of_each_part(shape: Shape, good: list[Any], bad: list[Any]) -> None:
-    assert [shape.quick()(value) for value in good] == [True] * len(good)
-    assert [shape.quick()(value) for value in bad] == [False] * len(bad)
+    test = shape.quick()
+    assert test([])
+    assert test(good)
+    assert [test([value]) for value in good] == [True] * len(good)
+    for value in bad:
+        assert not test([value])
+        assert not test([*good, value])
+        assert not test([value, *good])
 
 
 def test_the_encoder_of_plain_payloads_writes_every_character_like_the_canonical_form() -> None:

@@ -323,3 +323,22 @@ def test_processes_that_create_and_fill_one_file_write_one_history(path: Path) -
     with database.read() as tx:
         assert tx.log.root(240) == naive_root([leaf_hash(event.entry) for event in events])
     database.close()
+
+
+def test_rows_go_many_a_statement_and_each_of_them_once(path: Path, database: SqliteDatabase) -> None:
+    """Around the sizes of the statements, 100 and 10 rows."""
+    sizes = (1, 9, 10, 11, 99, 100, 101, 111, 219)
+    for size in sizes:
+        receipts = database.append(f"windows/{size}", windows(size), expected_version=0)
+        assert [receipt.version for receipt in receipts] == list(range(size))
+        ids = [receipt.event_id for receipt in receipts]
+        assert ids == sorted(set(ids))
+    with database.read() as tx:
+        events = tx.events.since(0, limit=2000)
+        assert len(events) == sum(sizes)
+        assert tx.log.root(len(events)) == naive_root([leaf_hash(event.entry) for event in events])
+
+
+def test_a_new_file_has_pages_that_hold_a_few_events(path: Path, database: SqliteDatabase) -> None:
+    database.append("windows/a", windows(1), expected_version=0)
+    assert sqlite3.connect(path).execute("PRAGMA page_size").fetchone() == (8192,)
