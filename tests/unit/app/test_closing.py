@@ -8,6 +8,7 @@ from ledger.app.agreements import RegisteredAgreement
 from ledger.app.closing import Cause, Schedule, close_period, closing_of, load_closing
 from ledger.app.ports import Receipt
 from ledger.app.stages import evaluate_period
+from ledger.app.telemetry import find_evidence
 from ledger.domain.calendar import Period
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.window import period_named
@@ -89,7 +90,12 @@ class TestClosing:
         receipt = close(desk)
         with pytest.raises(NotFound):
             evaluate_period(
-                desk.database.of_tenant("other"), receipt.event_id, attestor=desk.attestor, read_rows=read_rows
+                desk.database.of_tenant("other"),
+                receipt.event_id,
+                attestor=desk.attestor,
+                read_rows=read_rows,
+                find_evidence=find_evidence,
+                clock=desk.clock,
             )
 
 

@@ -14,6 +14,7 @@ from ledger.app.outbox import OutboxRunner, Stage
 from ledger.app.ports import Database
 from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
 from ledger.app.statements import issued_for
+from ledger.app.telemetry import find_evidence
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.naming import attestation_stream
@@ -36,11 +37,23 @@ class Held:
         return self._collector
 
 
+def judge(desk: Desk, event_id: str, database: Database | None = None) -> None:
+    """The stage that follows a closing."""
+    evaluate_period(
+        database or desk.database,
+        event_id,
+        attestor=desk.attestor,
+        read_rows=read_rows,
+        find_evidence=find_evidence,
+        clock=desk.clock,
+    )
+
+
 def runner(desk: Desk, *, collector: bool = True) -> OutboxRunner:
     held = Held(desk.collector if collector else None)
 
     def evaluate(database: Database, event_id: str) -> None:
-        evaluate_period(database, event_id, attestor=desk.attestor, read_rows=read_rows)
+        judge(desk, event_id, database)
 
     def compensate(database: Database, event_id: str) -> None:
         compensate_period(
@@ -87,7 +100,7 @@ def test_every_stage_may_run_twice(desk: Desk) -> None:
         pass
     with desk.database.read() as tx:
         before = tx.log.size()
-    evaluate_period(desk.database, event_id, attestor=desk.attestor, read_rows=read_rows)
+    judge(desk, event_id)
     compensate_period(
         desk.database,
         event_id,

@@ -19,12 +19,16 @@ from tests.conformance.samples import (
     anchor,
     anchor_confirmation,
     attestation,
+    breaker,
     line_issued,
+    point,
     statement,
     statement_id,
+    telemetry,
     violation,
     windows,
 )
+from tests.conformance.test_webhook_rows import ATTEMPT, ENDPOINT, configured
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
 
 # Their rows are the log's, which is one for all, or say who asks before it is known for whom.
@@ -45,6 +49,9 @@ def database(postgres_url: str) -> Iterator[PostgresDatabase]:
                 "attestation/a", [attestation(of), anchor(of), anchor_confirmation(of)], expected_version=0
             )
             tx.events.append("violations/a", [violation(), line_issued()], expected_version=0)
+            tx.events.append("webhook/a", [configured(ENDPOINT)], expected_version=0)
+            tx.events.append("telemetry/a", [telemetry(point()), breaker()], expected_version=0)
+            tx.deliveries.record(ATTEMPT)
             tx.batches.put(tenant.encode())
             tx.secrets.put("salt", tenant.encode())
             tx.identities.add(SLA_ID, "gateway", [(b"1" * 16, b"body")])
