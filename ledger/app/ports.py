@@ -151,6 +151,21 @@ class OutboxEntry:
     error: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class StageWait:
+    """How the work of one stage waits, as far as it is not done or parked.
+
+    ``untold_since_ns``: since when the work that is longest due is handed to nobody. ``untried_since_ns``: since when
+    the oldest work waits that no worker has ever taken, whoever was told of it. Both None where there is no such work.
+    ``worked`` counts the leases that have not run out.
+    """
+
+    stage: str
+    untold_since_ns: int | None
+    untried_since_ns: int | None
+    worked: int
+
+
 class Outbox(Protocol):
     """Work that follows a commit: one row per (event, stage), handed out under a lease.
 
@@ -215,6 +230,13 @@ class Outbox(Protocol):
 
     def pending(self) -> int:
         """Rows neither done nor parked."""
+        ...
+
+    def waiting(self, now_ns: int) -> Sequence[StageWait]:
+        """How the stages wait that have pending rows, by name of the stage.
+
+        What waits because it is not possible yet is neither untold nor untried; what the broker did not take is.
+        """
         ...
 
     def unplaced(self) -> Sequence[str]:

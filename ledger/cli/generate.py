@@ -26,6 +26,7 @@ GENERATORS = (
     "ledger.cli.generate:event_schemas",
     "ledger.cli.generate:circuit_mains",
     "ledger.cli.access_policy:access_policy",
+    "ledger.cli.settings_page:settings_page",
     "api.graphql.schema:sdl_file",
 )
 

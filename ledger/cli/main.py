@@ -43,6 +43,7 @@ COMMANDS = {
     "collect": Subcommand("ledger.cli.collect:collect", "Scrape a metrics endpoint into the ledger.", "server,prove"),
     "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
     "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
+    "health": Subcommand("ledger.cli.health:health", "Say whether the work behind a ledger goes on.", "server"),
     "fsck": Subcommand("ledger.cli.maintenance:fsck_command", "Check everything a data directory holds.", "server"),
     "rebuild": Subcommand("ledger.cli.maintenance:rebuild", "Make the views anew from the events.", "server"),
     "erase": Subcommand("ledger.cli.maintenance:erase", "Erase the payload of one event.", "server"),

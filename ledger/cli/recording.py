@@ -24,10 +24,18 @@ WORKED_BY = "`sla-ledger up` on this directory settles it, or the workers where 
 @click.command()
 @DATA
 @DATABASE
+@click.option(
+    "--proving-keys",
+    is_flag=True,
+    help="Make the proving keys now, (up to a minute) and all that are else made on first use.",
+)
 @AS_JSON
-def init(data_dir: Path, database_url: str | None, as_json: bool) -> None:
+def init(data_dir: Path, database_url: str | None, proving_keys: bool, as_json: bool) -> None:
     """Make a data directory: its keys, its database and the log's first key. One that is there stays as it is."""
     with opened(data_dir, database_url, create=True) as services:
+        if proving_keys:
+            services.guest_seed()
+            services.warm_provers()
         origin, vkey = services.log_signer.origin, services.log_signer.identity.first_key.vkey()
     if as_json:
         print_json({"data": str(data_dir), "origin": origin, "log_vkey": vkey})

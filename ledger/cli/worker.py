@@ -14,7 +14,7 @@ import click
 from ledger.app.outbox import Stage
 from ledger.cli.opening import DATA, DATABASE
 from ledger.cli.output import note
-from ledger.settings import WorkerSettings
+from ledger.settings import LogFormat, LogSettings, WorkerSettings
 
 WORKERS = "ledger.workers.run"
 """Found by its name, as subcommands are: command line and workers are strangers to each other."""
@@ -36,6 +36,7 @@ def worker() -> None:
 def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, processes: int) -> None:
     """Work STAGES; without any, all but `prove`, which takes a processor for seconds and wants workers of its own."""
     settings, open_services = _opener(data_dir, database_url)
+    _log()
     importlib.import_module(WORKERS).run_worker(
         settings, open_services, stages=stages or ALL_BUT_PROVE, processes=processes
     )
@@ -47,7 +48,7 @@ def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, proce
 def relay(data_dir: Path, database_url: str | None) -> None:
     """Tell the workers of the work that is due, again and again until it is taken. One is enough; more do no harm."""
     settings, open_services = _opener(data_dir, database_url)
-    importlib.import_module(WORKERS).run_relay(settings, open_services, notify=note)
+    importlib.import_module(WORKERS).run_relay(settings, open_services, notify=_log())
 
 
 @worker.command()
@@ -56,11 +57,26 @@ def relay(data_dir: Path, database_url: str | None) -> None:
 def beat(data_dir: Path, database_url: str | None) -> None:
     """Close periods when their grace is over, and sign the log. One is enough; more do no harm."""
     settings, open_services = _opener(data_dir, database_url)
-    importlib.import_module(WORKERS).run_beat(settings, open_services, notify=note)
+    importlib.import_module(WORKERS).run_beat(settings, open_services, notify=_log())
 
 
 def _opener(data_dir: Path, database_url: str | None) -> tuple[WorkerSettings, Callable[[], Any]]:
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
 
     settings = WorkerSettings.read(os.environ)
-    return settings, partial(open_data, data_dir, notify=note, database_url=database_url, workers=settings)
+    return settings, partial(open_data, data_dir, notify=_notify(), database_url=database_url, workers=settings)
+
+
+def _notify() -> Callable[[str], None]:
+    """Where notices go: to people, or into the log that somebody collects."""
+    from ledger.wiring.logs import log_notice
+
+    return log_notice if LogSettings.read(os.environ).format is LogFormat.JSON else note
+
+
+def _log() -> Callable[[str], None]:
+    """Set up this process's log as the settings say; where its notices go."""
+    from ledger.wiring.logs import configure_logs
+
+    configure_logs(LogSettings.read(os.environ))
+    return _notify()

@@ -27,8 +27,9 @@ from ledger.store.views import SqlViewWriter
 class SqliteDatabase(Following):
     """``ledger.app.ports.Database`` in one SQLite file, which is made where it does not exist yet.
 
-    Opening brings the schema up to date. The log is one over the whole file; streams, batches, secrets and views
-    are those of ``tenant``. Safe to use from several threads; several processes may open the same file.
+    Opening brings the schema up to date; ``migrated`` leaves it as it is. The log is one over the whole file; streams,
+    batches, secrets and views are those of ``tenant``. Safe to use from several threads; several processes may open
+    the same file.
 
     Transactions do not nest: ``begin`` inside ``begin`` in one thread waits for itself and then fails.
     Raises ``StorageUnavailable`` or ``StorageDamaged``, here and from every transaction.
@@ -42,6 +43,7 @@ class SqliteDatabase(Following):
         tenant: str = "default",
         *,
         busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+        migrated: bool = False,
     ) -> None:
         self._path = path
         self._session = Session(tenant, clock, randomness)
@@ -50,7 +52,8 @@ class SqliteDatabase(Following):
         self._reader = open_engine(path, writable=False, busy_timeout_ms=busy_timeout_ms)
         # Threads queue here in the order they come; SQLite's own waiting is a poll that can starve one of them.
         self._one_writer = threading.Lock()
-        self._migrate()
+        if not migrated:
+            self._migrate()
 
     def of_tenant(self, tenant: str) -> SqliteDatabase:
         """The same database, over the same connections, seen as this tenant. Close the first one alone."""

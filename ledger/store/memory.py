@@ -22,6 +22,7 @@ from ledger.app.ports import (
     OutboxEntry,
     Randomness,
     Receipt,
+    StageWait,
     StoredTransaction,
     Transaction,
 )
@@ -48,7 +49,7 @@ from ledger.store.following import Following
 from ledger.store.log import SignedCheckpoint, StoredLog
 from ledger.store.memory_chain import MemoryChain
 from ledger.store.memory_webhooks import MemoryDeliveries, MemoryFollowers
-from ledger.store.outbox import MAX_ERROR_CHARS, no_stage, not_parked
+from ledger.store.outbox import MAX_ERROR_CHARS, NOT_TOLD, no_stage, not_parked
 from ledger.store.projections import RowChange, apply, forget, rebuild, types_beside
 from ledger.store.queries import StoredViews, ViewRow, telling_order
 from ledger.store.secrets import no_secret, other_secret
@@ -396,6 +397,14 @@ class _Outbox:
         jobs = self.handle.state.jobs.items()
         return [(event_id, stage, job.attempts, job.error) for (event_id, stage), job in jobs if job.state == "parked"]
 
+    def waiting(self, now_ns: int) -> Sequence[StageWait]:
+        recorded = {event.id: event.recorded_at_ns for event in self.handle.state.log}
+        stages: dict[str, list[tuple[int, _Job]]] = {}
+        for (event_id, stage), job in self.handle.state.jobs.items():
+            if job.state == "pending":
+                stages.setdefault(stage, []).append((recorded[event_id], job))
+        return [_stage_wait(stage, jobs, now_ns) for stage, jobs in sorted(stages.items())]
+
     def unplaced(self) -> Sequence[str]:
         return []
 
@@ -428,6 +437,14 @@ class _Outbox:
 
     def _tenant(self, event_id: str) -> str:
         return next(event.tenant for event in self.handle.state.log if event.id == event_id)
+
+
+def _stage_wait(stage: str, jobs: Sequence[tuple[int, _Job]], now_ns: int) -> StageWait:
+    """``jobs`` are pending, each with the time its event was recorded."""
+    untold = [max(at_ns, job.due_at_ns) for at_ns, job in jobs if job.due_at_ns <= now_ns]
+    untried = [at_ns for at_ns, job in jobs if not job.attempts and (not job.error or job.error.startswith(NOT_TOLD))]
+    worked = sum(job.holder is not None and job.due_at_ns > now_ns for _, job in jobs)
+    return StageWait(stage, min(untold, default=None), min(untried, default=None), worked)
 
 
 @dataclass(frozen=True, slots=True)

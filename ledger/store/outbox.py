@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select, update
+from sqlalchemy import Connection, Select, case, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from ledger.app.ports import Lease, OutboxEntry
-from ledger.errors import NotFound, Refused
+from ledger.app.ports import Lease, OutboxEntry, StageWait
+from ledger.errors import BrokerUnavailable, NotFound, Refused
 from ledger.store import tables
 from ledger.store.appending import no_event
 from ledger.store.dialects import insert_for, is_postgresql
 
 MAX_ERROR_CHARS = 2000
+NOT_TOLD = f"{BrokerUnavailable.code}:"
+"""How the reason begins of work that waits because the broker took no message."""
 
 _outbox = tables.outbox.c
 _event = tables.event.c
@@ -113,6 +115,25 @@ class SqlOutbox:
     def pending(self) -> int:
         count = select(func.count()).select_from(tables.outbox).where(_outbox.state == "pending")
         return int(self._connection.scalar(count) or 0)
+
+    def waiting(self, now_ns: int) -> Sequence[StageWait]:
+        since = case((_outbox.due_at_ns > _event.recorded_at_ns, _outbox.due_at_ns), else_=_event.recorded_at_ns)
+        untold = _outbox.due_at_ns <= now_ns
+        untried = (_outbox.attempts == 0) & (_outbox.error.is_(None) | _outbox.error.startswith(NOT_TOLD))
+        worked = _outbox.holder.is_not(None) & (_outbox.due_at_ns > now_ns)
+        rows = self._connection.execute(
+            select(
+                _outbox.stage,
+                func.min(case((untold, since))),
+                func.min(case((untried, _event.recorded_at_ns))),
+                func.count(case((worked, 1))),
+            )
+            .select_from(_WITH_TENANT)
+            .where(_outbox.state == "pending", _SEQUENCED)
+            .group_by(_outbox.stage)
+            .order_by(_outbox.stage)
+        )
+        return [StageWait(*row) for row in rows]
 
     def unplaced(self) -> Sequence[str]:
         waiting = select(_outbox.event_id).where(_outbox.state == "pending", ~_SEQUENCED).distinct()

@@ -46,6 +46,7 @@ class PostgresDatabase(Following):
 
     Connections act as the group roles ``<role_prefix>_app`` and ``<role_prefix>_sequencer``, which the user of
     the URL must have been granted; a process that never sequences does without the second.
+    ``migrated`` leaves the schema as it is; see ``revision``.
     Safe to use from several threads. Raises ``StorageUnavailable``, here and from every transaction.
     """
 
@@ -57,13 +58,15 @@ class PostgresDatabase(Following):
         tenant: str = "default",
         *,
         role_prefix: str | None = None,
+        migrated: bool = False,
     ) -> None:
         self._url = postgres_url(url)
         self._session = Session(tenant, clock, randomness)
         self._clock = clock
         self._walled = False
         prefix = role_prefix or self._url.database
-        migrate(url, role_prefix=role_prefix)
+        if not migrated:
+            migrate(url, role_prefix=role_prefix)
         self._app = open_engine(self._url, f"{prefix}_{Role.APP}")
         self._single = open_engine(self._url, f"{prefix}_{Role.APP}", autocommit=True)
         self._singles = HeldConnections(self._single)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ledger.app.ports import Randomness
 from ledger.domain.instant import Clock
+from ledger.errors import DataDirectoryInvalid
 from ledger.store.database import SqliteDatabase
 from ledger.store.inbox import Sequencer
 from ledger.store.postgres import PostgresDatabase
+from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.data_directory import DATABASE_FILE, SqlDatabase
 
 
@@ -33,3 +36,18 @@ def open_storage(
     sequencer = Sequencer(database.sequence_once, notify)
     sequencer.start()
     return database, sequencer
+
+
+@contextmanager
+def looked_at(folder: Path, url: str | None) -> Iterator[SqlDatabase]:
+    """The database to be looked at: its schema stays as it is, and no file is made. Raises ``DataDirectoryInvalid``."""
+    clock, randomness, file = SystemClock(), SystemRandomness(), folder / DATABASE_FILE
+    if url is None and not file.is_file():
+        raise DataDirectoryInvalid(f"{folder} holds no ledger ({DATABASE_FILE} is missing)", path=str(folder))
+    database: SqlDatabase
+    if url is None:
+        database = SqliteDatabase(file, clock, randomness, migrated=True)
+    else:
+        database = PostgresDatabase(url, clock, randomness, migrated=True)
+    with closing(database):
+        yield database

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from celery.signals import setup_logging
+
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SettingInvalid
@@ -25,6 +27,8 @@ OpenServices = Callable[[], Services]
 def run_worker(settings: WorkerSettings, open_services: OpenServices, *, stages: Sequence[str], processes: int) -> None:
     """Work stages in ``processes`` child processes until SIGTERM, which lets the work at hand end."""
     app = make_app(_broker(settings))
+    # Somebody who listens keeps Celery from setting up logs: this process's are set up already.
+    setup_logging.connect(_keep_logs, weak=False)
     add_tasks(app, open_services, stages)
     app.worker_main(
         [
@@ -76,6 +80,10 @@ def _loop(
             repeat(prepare(services), name=name, rest_s=rest_s, stopping=stopping, notify=notify)
         finally:
             services.close()
+
+
+def _keep_logs(**_: object) -> None:
+    """Leave the logs as they are."""
 
 
 def _broker(settings: WorkerSettings) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ledger.app.ports import ApiKey, Lease, OutboxEntry, StoredTransaction, Transaction
+from ledger.app.ports import ApiKey, Lease, OutboxEntry, StageWait, StoredTransaction, Transaction
 from ledger.errors import NotFound, Refused, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, agreement, windows
@@ -283,6 +283,45 @@ class TestOutbox:
             assert pending == OutboxEntry(second, "default", "prove", "pending", 1, 110, HOLDER, None)
             assert tx.outbox.entries(states=["parked", "pending"], limit=1) == [parked]
             assert tx.outbox.entries(states=["done"], limit=9) == []
+
+    def test_says_how_each_stage_waits(self, database: AnyDatabase) -> None:
+        first, second = queued(database, 2)
+        with database.begin() as tx:
+            tx.outbox.add(first, "anchor")
+            recorded_ns = [tx.events.by_id(event_id).recorded_at_ns for event_id in (first, second)]
+            now_ns = max(recorded_ns) + 100
+            assert tx.outbox.waiting(now_ns) == [
+                StageWait("anchor", recorded_ns[0], recorded_ns[0], 0),
+                StageWait("prove", min(recorded_ns), min(recorded_ns), 0),
+            ]
+            # Told, but taken by nobody; and told again when nobody took it.
+            tx.outbox.ring(now_ns, 10)
+            assert tx.outbox.waiting(now_ns) == [
+                StageWait("anchor", None, recorded_ns[0], 0),
+                StageWait("prove", None, min(recorded_ns), 0),
+            ]
+            assert tx.outbox.waiting(now_ns + 15)[1] == StageWait("prove", now_ns + 10, min(recorded_ns), 0)
+
+    def test_what_is_worked_or_not_possible_yet_does_not_stand_still(self, database: AnyDatabase) -> None:
+        first, _ = queued(database, 2)
+        with database.begin() as tx:
+            recorded_ns = tx.events.by_id(first).recorded_at_ns
+            now_ns = recorded_ns + 100
+            held, waits = taken(tx, now_ns), taken(tx, now_ns)
+            (wait,) = tx.outbox.waiting(now_ns)
+            assert (wait.untold_since_ns, wait.untried_since_ns, wait.worked) == (None, None, 2)
+            tx.outbox.postpone(waits, reason="not_yet: it is not its turn", retry_at_ns=now_ns + 50)
+            (wait,) = tx.outbox.waiting(now_ns)
+            assert (wait.untold_since_ns, wait.untried_since_ns, wait.worked) == (None, None, 1)
+            # The broker took no message: that is standing still, whatever the row says of a reason.
+            (rung,) = tx.outbox.ring(now_ns + 60, 10, limit=1)
+            tx.outbox.postpone(rung, reason="broker_unavailable: it does not answer", retry_at_ns=now_ns + 60)
+            (wait,) = tx.outbox.waiting(now_ns + 70)
+            assert wait.untold_since_ns is not None
+            tx.outbox.fail(held, error="poison", retry_at_ns=None)
+            for lease_ in tx.outbox.ring(now_ns + 70, 10):
+                tx.outbox.done(lease_)
+            assert tx.outbox.waiting(now_ns + 70) == []
 
     def test_needs_an_event_and_a_queued_stage(self, database: AnyDatabase) -> None:
         (event,) = append(database)
