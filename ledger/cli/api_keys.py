@@ -18,7 +18,12 @@ from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
 
 _DATA = click.option(
-    "--data", "data_dir", type=click.Path(path_type=Path), required=True, help="Data directory, as `demo` writes it."
+    "--data",
+    "data_dir",
+    envvar="SLA_LEDGER_DATA",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
 )
 _DATABASE = click.option(
     "--database", envvar="DATABASE_URL", metavar="URL", help="PostgreSQL that holds the log, if one does."

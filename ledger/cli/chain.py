@@ -17,7 +17,12 @@ def chain() -> None:
 
 @chain.command()
 @click.option(
-    "--data", "data_dir", type=click.Path(path_type=Path), required=True, help="Data directory, as `demo` writes it."
+    "--data",
+    "data_dir",
+    envvar="SLA_LEDGER_DATA",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
 )
 @click.option("--database", metavar="URL", envvar="DATABASE_URL", help="PostgreSQL that holds the log, if one does.")
 @click.option("--fund", is_flag=True, help="On a local test node: give both accounts its test money first.")
