@@ -53,6 +53,10 @@ test-fast: $(VENV)/.project ## The inner loop, under a minute: unit tests and sc
 chaos: $(VENV)/.project ## Settle while everything is killed that can be (SEED=N repeats a run); about three minutes
 	$(BIN)/python -m tests.chaos.main $(if $(SEED),--seed $(SEED))
 
+.PHONY: compose-check
+compose-check: $(VENV)/.project ## Check docker-compose.yml and settle a period with its command lines; under a minute
+	$(BIN)/python -m tests.compose.check
+
 # --- checks ----------------------------------------------------------------------------------
 .PHONY: check
 check: lint types imports generated ## All static checks
@@ -106,4 +110,4 @@ distclean: clean ## Remove .venv and var/ (the demo's data and cached keys), too
 
 .PHONY: help
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z.][a-z. -]*:.*## / { split($$1, name, " "); printf "  make %-12s %s\n", name[1], $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z.][a-z. -]*:.*## / { split($$1, name, " "); printf "  make %-13s %s\n", name[1], $$2 }' $(MAKEFILE_LIST)

@@ -45,6 +45,8 @@ def configure_logs(settings: LogSettings, stream: TextIO | None = None) -> None:
     root.setLevel(settings.level.upper())
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    # Warnings of Python would be lines of another format.
+    logging.captureWarnings(capture=True)
 
 
 def log_notice(message: str) -> None:
@@ -54,5 +56,6 @@ def log_notice(message: str) -> None:
 
 def _one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     # A line break in a message would let whoever wrote it write a line of its own.
+    event.pop("color_message", None)  # the web server's, for terminals
     event["event"] = str(event.get("event", "")).replace("\n", "\\n").replace("\r", "\\r")
     return event

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
@@ -38,7 +39,7 @@ def faults_of(document: Mapping[str, Any]) -> list[str]:
     for name, service in services.items():
         for rule in (hardening, restarting, health, secrets, settings, commands):
             found += [f"{name}: {fault}" for fault in rule(name, service)]
-    return found + [*together(document), *stages(services)]
+    return [*found, *together(document), *stages(services)]
 
 
 def hardening(name: str, service: Service) -> Iterator[str]:
@@ -154,7 +155,7 @@ def stages(services: Mapping[str, Service]) -> Iterator[str]:
         if line[:3] == [PROGRAM, "worker", "run"]:
             own = set(line) & set(Stage)
             test = service.get("healthcheck", {}).get("test", [])
-            if own != {after for before, after in zip(test, test[1:], strict=False) if before == "--stage"}:
+            if own != {after for before, after in pairwise(test) if before == "--stage"}:
                 yield f"{name}: the health check looks at other stages than it works"
             worked |= own
     if missing := set(Stage) - worked:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -47,21 +47,27 @@ def free_port() -> int:
 
 
 class Process:
-    """One process of a deployment; its children die with it when it is killed."""
+    """One process of a deployment; its children die with it when it is killed.
 
-    def __init__(self, role: str, environ: Mapping[str, str], log: Path) -> None:
-        self.role = role
+    ``log`` gets what it writes to stderr and, unless ``output`` is another file, to stdout.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environ: Mapping[str, str], log: Path, output: Path | None = None
+    ) -> None:
+        self._command = command
         self._environ = environ
         self._log = log
+        self._output = output or log
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        with self._log.open("a") as log:
+        with self._log.open("a") as log, self._output.open("a") as output:
             self.process = subprocess.Popen(
-                [*LEDGER, *ROLES[self.role]],
+                self._command,
                 cwd=ROOT,
                 env=dict(self._environ),
-                stdout=log,
+                stdout=output,
                 stderr=log,
                 start_new_session=True,
             )
@@ -133,7 +139,7 @@ class Deployment:
         for role in roles:
             if role not in self.processes:
                 log = self.folder / f"{role.replace(' ', '-')}.log"
-                self.processes[role] = Process(role, self.environ, log)
+                self.processes[role] = Process([*LEDGER, *ROLES[role]], self.environ, log)
             self.processes[role].start()
 
     def kill(self, role: str) -> None:

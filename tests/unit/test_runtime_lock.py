@@ -37,11 +37,11 @@ def needed(names: list[str], canonical: ModuleType) -> set[str]:
         name = canonical.canonical(requirement.name)
         if name not in found:
             found.add(name)
-            extras = {"extra": "", **{"extra": extra for extra in requirement.extras}}
+            extras = [{"extra": extra} for extra in ("", *requirement.extras)]
             names += [
                 line
                 for line in distribution(name).requires or []
-                if (marker := Requirement(line).marker) is None or marker.evaluate(extras)
+                if (marker := Requirement(line).marker) is None or any(marker.evaluate(each) for each in extras)
             ]
     return found
 
