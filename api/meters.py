@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
-from ledger.app.queries import Health
+from ledger.app.outbox import Stage
+from ledger.app.queries import Health, Readiness
+from ledger.domain.instant import SECOND_NS
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -64,8 +66,33 @@ class _State:
         stages.add_metric(("pending",), found.outbox_pending)
         stages.add_metric(("parked",), found.outbox_parked)
         yield stages
+        yield from _waits(found)
         yield _gauge("sla_ledger_chain_transactions", "Transactions stored for the chain", found.chain_transactions)
         yield _gauge("sla_ledger_chain_failures", "Those that do not stand as they stood", found.chain_failures)
+
+
+def _waits(found: Readiness) -> Iterator[GaugeMetricFamily]:
+    """Every stage has a value at all times, so that a rule can tell nothing waiting from nothing known."""
+    waits = {wait.stage: wait for wait in found.stages}
+    untold = GaugeMetricFamily(
+        "sla_ledger_outbox_untold_seconds", "Age of the oldest due work that nobody is told of", labels=("stage",)
+    )
+    untried = GaugeMetricFamily(
+        "sla_ledger_outbox_untried_seconds", "Age of the oldest work that no worker ever took", labels=("stage",)
+    )
+    worked = GaugeMetricFamily("sla_ledger_outbox_worked", "Work that somebody is at", labels=("stage",))
+    for stage in map(str, Stage):
+        wait = waits.get(stage)
+        untold.add_metric((stage,), _age_s(found, None if wait is None else wait.untold_since_ns))
+        untried.add_metric((stage,), _age_s(found, None if wait is None else wait.untried_since_ns))
+        worked.add_metric((stage,), 0 if wait is None else wait.worked)
+    yield from (untold, untried, worked)
+    unsigned_s = _age_s(found, found.unsigned_since_ns)
+    yield _gauge("sla_ledger_log_unsigned_seconds", "Age of the oldest event that no checkpoint covers", unsigned_s)
+
+
+def _age_s(found: Readiness, since_ns: int | None) -> int:
+    return 0 if since_ns is None else max(0, found.at_ns - since_ns) // SECOND_NS
 
 
 def _gauge(name: str, what: str, value: int) -> GaugeMetricFamily:

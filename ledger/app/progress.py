@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ledger.app.ports import Database, StageWait
-from ledger.app.queries import SchemaState
+from ledger.app.queries import SchemaState, unsigned_since_ns
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SlaLedgerError
 
@@ -31,7 +31,7 @@ class Watched(StrEnum):
 class Progress:
     """What waits, and since when. ``error`` is None where the database was read; without it the rest is empty.
 
-    ``unsigned_since_ns`` is when the first event was recorded that no checkpoint covers, None where all are covered.
+    ``unsigned_since_ns``: since when the log has an event that no checkpoint covers, if it has one.
     """
 
     now_ns: int
@@ -83,9 +83,7 @@ def read_progress(database: Database, schema: SchemaState, now_ns: int) -> Progr
         return Progress(now_ns, None, schema)
     try:
         with database.read() as tx:
-            signed, size = tx.log.checkpoint_size() or 0, tx.log.size()
-            unsigned = tx.events.at(signed).recorded_at_ns if signed < size else None
-            return Progress(now_ns, None, schema, tx.outbox.waiting(now_ns), unsigned)
+            return Progress(now_ns, None, schema, tx.outbox.waiting(now_ns), unsigned_since_ns(tx))
     except SlaLedgerError as error:
         return Progress(now_ns, error.message, schema)
 

@@ -6,6 +6,7 @@ transport turns them into its own shapes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
@@ -14,7 +15,7 @@ from ledger.app import sla_report
 from ledger.app.access import DEFAULT_TENANT, Principal
 from ledger.app.observations import ReadRows
 from ledger.app.overview import Overview, read_overview
-from ledger.app.ports import Database, Transaction
+from ledger.app.ports import Database, StageWait, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
 from ledger.domain.interval import Interval
@@ -256,7 +257,8 @@ class Readiness:
     """Whether questions can be answered (``ready``), and what waits for an operator.
 
     ``database_error`` is None where the database was read. ``parked`` and ``chain_failures`` do not make it
-    unready: what is stored is served all the same.
+    unready: what is stored is served all the same. Nor do ``stages`` that wait and a log that is unsigned since
+    ``unsigned_since_ns`` (None: it is signed), both as of ``at_ns``.
     """
 
     database_error: str | None
@@ -266,6 +268,9 @@ class Readiness:
     outbox_parked: int
     chain_transactions: int
     chain_failures: int
+    at_ns: int = 0
+    stages: Sequence[StageWait] = ()
+    unsigned_since_ns: int | None = None
 
     @property
     def ready(self) -> bool:
@@ -281,23 +286,33 @@ class Health:
         *,
         schema_state: Callable[[], SchemaState],
         chain_status: Callable[[], ChainStatus],
+        now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._database = database
         self._schema_state = schema_state
         self._chain_status = chain_status
+        self._now_ns = now_ns
 
     def check(self) -> Readiness:
         """Never raises for a database that does not answer: that is an answer here."""
         chain = self._chain_status()
         total = chain["total"]
         failures = sum(transaction["reason"] is not None for transaction in chain["transactions"])
+        now_ns = self._now_ns()
         try:
             schema = self._schema_state()
             with self._database.read() as tx:
                 size, pending, parked = tx.log.size(), tx.outbox.pending(), len(tx.outbox.parked())
+                stages, unsigned_ns = tx.outbox.waiting(now_ns), unsigned_since_ns(tx)
         except SlaLedgerError as error:
             return Readiness(error.message, None, 0, 0, 0, total, failures)
-        return Readiness(None, schema, size, pending, parked, total, failures)
+        return Readiness(None, schema, size, pending, parked, total, failures, now_ns, stages, unsigned_ns)
+
+
+def unsigned_since_ns(tx: Transaction) -> int | None:
+    """When the first event was recorded that no checkpoint covers; None where all are covered."""
+    signed = tx.log.checkpoint_size() or 0
+    return tx.events.at(signed).recorded_at_ns if signed < tx.log.size() else None
 
 
 def _page(rows: Sequence[Row], id_name: str, after: str | None, limit: int) -> Page:

@@ -38,6 +38,23 @@ def test_gauges_are_those_of_the_ledger(client: TestClient[Any], ledger: Ledger)
     assert found["sla_ledger_ready", ()] == 1
 
 
+def test_shows_how_long_work_waits_and_the_log_is_unsigned(client: TestClient[Any], ledger: Ledger) -> None:
+    ledger.statement(ledger.agreement(1))
+    with ledger.database.begin() as tx:
+        tx.outbox.add(tx.events.at(1).id, "prove")
+    found = samples(client)
+    assert found["sla_ledger_outbox_untold_seconds", (("stage", "prove"),)] > 0
+    assert found["sla_ledger_outbox_untried_seconds", (("stage", "prove"),)] > 0
+    assert found["sla_ledger_outbox_untold_seconds", (("stage", "anchor"),)] == 0
+    assert found["sla_ledger_log_unsigned_seconds", ()] > 0
+    with ledger.database.begin() as tx:
+        assert tx.outbox.lease(2**62, 2**60, holder="a worker") is not None
+    found = samples(client)
+    assert found["sla_ledger_outbox_untold_seconds", (("stage", "prove"),)] == 0
+    assert found["sla_ledger_outbox_untried_seconds", (("stage", "prove"),)] == 0
+    assert found["sla_ledger_outbox_worked", (("stage", "prove"),)] == 1
+
+
 def test_requests_are_counted_by_route_and_never_by_address(client: TestClient[Any], ledger: Ledger) -> None:
     sla_id = ledger.agreement(1)
     for _ in range(3):
