@@ -23,9 +23,12 @@ from typing import Any
 import uvicorn
 
 from api.app import create_app
+from api.desks import Desks
 from api.receiving import Intake
 from ledger.app.agreements import load_agreement, register_agreement
+from ledger.app.credit_changes import CreditDesk
 from ledger.app.queries import Health, Queries
+from ledger.app.webhook_desk import WebhookDesk
 from ledger.app.windows import evaluate_windows
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
@@ -110,12 +113,15 @@ def _post(connection: http.client.HTTPConnection, sla_id: str, body: bytes) -> i
 @contextmanager
 def _served(services: Services) -> Iterator[int]:
     chain: Any = {"chain_id": 1, "registry": None, "transactions": []}
-    app = create_app(
-        Queries(services.database, bundles=services, chain_status=lambda: chain),
-        health=Health(services.database, schema_state=services.schema_state, chain_status=lambda: chain),
+    desks = Desks(
+        queries=Queries(services.database, bundles=services, chain_status=lambda: chain),
         public_log=services.public_log,
+        credit_desk=CreditDesk(services.database, services.clock),
+        webhooks=WebhookDesk(services.database, services.clock, services.randomness),
         intake=Intake(services.database, services.attestor, services.clock, IngestSettings()),
     )
+    health = Health(services.database, schema_state=services.schema_state, chain_status=lambda: chain)
+    app = create_app(desks, health=health)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
