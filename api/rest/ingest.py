@@ -7,7 +7,6 @@ nothing in it can be used it is refused and nothing is written.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -25,7 +24,7 @@ from ledger.app.ports import Transaction
 from ledger.app.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.observation import Reason, RequestRow, RowRejection
+from ledger.domain.observation import Reason, RowRejection, Rows
 from ledger.errors import InstantInvalid, IntervalInvalid, QueryInvalid, RequestLogUnusable
 from ledger.ingest import breaker, cloudevents, otlp
 from ledger.ingest.registry import read_telemetry
@@ -194,9 +193,9 @@ class _Rows:
     def __init__(self) -> None:
         self.rejections: list[RowRejection] = []
 
-    def read(self, data: bytes) -> Iterator[RequestRow | RowRejection]:
+    def read(self, data: bytes) -> Rows:
         self.rejections.clear()
-        for row in RequestLog(io.BytesIO(data), "body"):
+        for row in RequestLog(io.BytesIO(data), "body").in_bulk():
             if type(row) is RowRejection and len(self.rejections) < MAX_SHOWN:
                 self.rejections.append(row)
             yield row

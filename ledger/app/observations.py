@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.ports import Receipt, Transaction
 from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream
 from ledger.domain.observation import (
     BodyBook,
     Reason,
+    RequestColumns,
     RequestRow,
     RowRejection,
+    Rows,
     Verdict,
     VerdictCounts,
     identity_scope,
@@ -26,7 +27,7 @@ from ledger.domain.observation import (
 )
 from ledger.domain.window import period_at
 
-ReadRows = Callable[[bytes], Iterable[RequestRow | RowRejection]]
+ReadRows = Callable[[bytes], Rows]
 """Reads the rows of a raw batch; raises ``BadInput`` where the batch cannot be used at all."""
 
 
@@ -103,7 +104,7 @@ class _PeriodRows:
 def _classify(
     tx: Transaction,
     registered: RegisteredAgreement,
-    rows: Iterable[RequestRow | RowRejection],
+    rows: Rows,
     declared_complete: Interval | None,
 ) -> tuple[VerdictCounts, Interval | None]:
     """Verdicts of the rows against everything this source reported before, and the span of the accepted ones.
@@ -114,7 +115,16 @@ def _classify(
     scope = (registered.sla_id, registered.agreement.source)
     for name, of_period in _by_period(registered.agreement, rows, declared_complete, counts).items():
         ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)
-        book = BodyBook(tx.identities.known(*scope, ids))
+        # In the order of the store's index, which looks them up and adds them.
+        pairs = sorted(zip(ids, of_period.bodies, strict=True))
+        known = tx.identities.known(*scope, [id_digest for id_digest, _ in pairs])
+        if not known and len(set(ids)) == len(ids):
+            # Nothing was said of any of them before: what nearly every batch comes to.
+            tx.identities.add(*scope, pairs)
+            counts.accepted += len(ids)
+            accepted_ns += (min(of_period.starts_ns), max(of_period.starts_ns))
+            continue
+        book = BodyBook(known)
         verdicts = list(map(book.classify, ids, of_period.bodies))
         tx.identities.add(*scope, book.new)
         counts.accepted += verdicts.count(Verdict.ACCEPTED)
@@ -126,41 +136,70 @@ def _classify(
 
 
 def _by_period(
-    agreement: Agreement,
-    rows: Iterable[RequestRow | RowRejection],
-    declared_complete: Interval | None,
-    counts: VerdictCounts,
+    agreement: Agreement, rows: Rows, declared_complete: Interval | None, counts: VerdictCounts
 ) -> dict[str, _PeriodRows]:
     """The usable rows by the name of their period; the others are counted as rejected."""
-    service = agreement.service
-    usable: defaultdict[str, _PeriodRows] = defaultdict(_PeriodRows)
-    of_period = _PeriodRows()
-    first_ns = end_ns = 0
-    period: Period | None = None
-    for row in rows:
+    sorting = _Sorting(agreement, declared_complete, counts)
+    for each in rows:
+        if type(each) is not RequestColumns:
+            sorting.take(each)  # type: ignore[arg-type]
+        elif not sorting.take_columns(each):
+            for row in each.rows():
+                sorting.take(row)
+    return sorting.usable
+
+
+class _Sorting:
+    """Puts usable rows to their periods."""
+
+    def __init__(self, agreement: Agreement, declared_complete: Interval | None, counts: VerdictCounts) -> None:
+        self.usable: defaultdict[str, _PeriodRows] = defaultdict(_PeriodRows)
+        self._agreement = agreement
+        self._service = agreement.service
+        self._declared = declared_complete
+        self._counts = counts
+        self._period: Interval | None = None
+
+    def take(self, row: RequestRow | RowRejection) -> None:
         if isinstance(row, RowRejection):
-            counts.reject(row.reason)
-            continue
-        if row.service != service:
-            counts.reject(Reason.OTHER_SERVICE)
-            continue
+            self._counts.reject(row.reason)
+            return
         start_ns = row.started_at_ns
-        # A log is mostly in order: the last row's period is nearly always the next one's.
-        if not first_ns <= start_ns < end_ns:
-            period = period_at(agreement, start_ns)
-            first_ns = end_ns = 0
-            if period is not None:
-                first_ns, end_ns = period.interval.start_ns, period.interval.end_ns
-                of_period = usable[str(period)]
-        if period is None:
-            counts.reject(Reason.OUTSIDE_PERIOD)
-        elif declared_complete is not None and start_ns not in declared_complete:
-            counts.reject(Reason.OUTSIDE_SPAN)
+        if row.service != self._service:
+            self._counts.reject(Reason.OTHER_SERVICE)
+        elif not self._find(start_ns):
+            self._counts.reject(Reason.OUTSIDE_PERIOD)
+        elif self._declared is not None and start_ns not in self._declared:
+            self._counts.reject(Reason.OUTSIDE_SPAN)
         else:
-            of_period.request_ids.append(row.request_id)
-            of_period.bodies.append(row.body_digest)
-            of_period.starts_ns.append(start_ns)
-    return usable
+            self._usable.request_ids.append(row.request_id)
+            self._usable.bodies.append(row.body_digest)
+            self._usable.starts_ns.append(start_ns)
+
+    def take_columns(self, columns: RequestColumns) -> bool:
+        """Take rows that all lie in one period and are all usable; False where they are not, and nothing is taken."""
+        if not self._find(columns.starts_ns[0]) or self._period is None:
+            return False
+        within, declared = self._period, self._declared or self._period
+        start_ns, end_ns = max(within.start_ns, declared.start_ns), min(within.end_ns, declared.end_ns)
+        if not columns.all_of(self._service, start_ns, end_ns):
+            return False
+        self._usable.request_ids += columns.request_ids
+        self._usable.bodies += columns.body_digests()
+        self._usable.starts_ns += columns.starts_ns
+        return True
+
+    def _find(self, start_ns: int) -> bool:
+        """Whether a period holds this instant; a log is mostly in order, so it is nearly always that of the last."""
+        if self._period is None or start_ns not in self._period:
+            found = period_at(self._agreement, start_ns)
+            self._period = None if found is None else found.interval
+            self._name = str(found)
+        return self._period is not None
+
+    @property
+    def _usable(self) -> _PeriodRows:
+        return self.usable[self._name]
 
 
 def _span(interval: Interval | None) -> dict[str, str] | None:

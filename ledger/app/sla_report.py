@@ -23,7 +23,7 @@ from ledger.domain.events import StoredEvent
 from ledger.domain.instant import DAY_NS, SECOND_NS
 from ledger.domain.interval import Interval, union
 from ledger.domain.naming import observations_stream
-from ledger.domain.observation import IdentityBook, RequestRow, Verdict
+from ledger.domain.observation import IdentityBook, RequestRow, Verdict, one_by_one
 from ledger.domain.window import period_at
 from ledger.errors import QueryInvalid
 
@@ -129,7 +129,7 @@ def response_latency(
     for source in sources:
         sample = _Sample(source, room=MAX_REQUESTS - requests)
         for digest, spans in source.batches.items():
-            sample.add_all(read_rows(tx.batches.get(digest)), spans)
+            sample.add_all(one_by_one(read_rows(tx.batches.get(digest))), spans)
         requests += sample.requests
         measured.extend(sample.latencies(within))
     found = Latency(nearest_rank(measured, *_P95), len(measured))

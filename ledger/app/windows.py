@@ -20,6 +20,7 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.events import NewEvent
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream, windows_stream
+from ledger.domain.observation import IdRepeated
 from ledger.domain.window import Cell, Window, WindowState
 
 
@@ -102,19 +103,29 @@ def _load(
     # A batch counts where it was declared complete; where it was also recorded without a declaration, everywhere.
     declared: defaultdict[str, list[Interval]] = defaultdict(list)
     undeclared: set[str] = set()
+    repeats = 0
     for event in tx.events.stream(observations_stream(registered.sla_id, agreement.source)):
         digest, span = event.payload["digest"], event.payload["declared_complete"]
+        repeats += event.payload["rows"]["duplicate"] + event.payload["rows"]["conflict"]
         if span is None:
             undeclared.add(digest)
         else:
             declared[digest].append(Interval(int(span["from_ns"]), int(span["to_ns"])))
     spans = [span for of_batch in declared.values() for span in of_batch]
-    evaluator = Evaluator(agreement, period, tenant=registered.sla_id, spans=spans)
     inputs = tuple(sorted(declared.keys() | undeclared))
-    for digest in inputs:
-        within = () if digest in undeclared else declared[digest]
-        evaluator.add_all(read_rows(tx.batches.get(digest)), within=within)
-    return evaluator, inputs, spans
+
+    def judge(*, distinct: bool) -> Evaluator:
+        evaluator = Evaluator(agreement, period, tenant=registered.sla_id, spans=spans, distinct=distinct)
+        for digest in inputs:
+            within = () if digest in undeclared else declared[digest]
+            evaluator.add_all(read_rows(tx.batches.get(digest)), within=within)
+        return evaluator
+
+    # What was counted when it came in says which way is the shorter one, and nothing more.
+    try:
+        return judge(distinct=not repeats), inputs, spans
+    except IdRepeated:
+        return judge(distinct=False), inputs, spans
 
 
 def _unobserved(registered: RegisteredAgreement, period: Period) -> tuple[Window, ...]:

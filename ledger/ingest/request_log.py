@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from ledger.domain.instant import SECOND_NS, parse_instant_ns
-from ledger.domain.observation import DIGEST_BYTES, Reason, RequestRow, RowRejection
+from ledger.domain.observation import DIGEST_BYTES, Reason, RequestColumns, RequestRow, RowRejection, one_by_one
 from ledger.errors import InstantInvalid, RequestLogUnusable
 from ledger.ingest.bulk_rows import MAX_ID_CHARS, MAX_LATENCY_NS, bulk_reader
 from ledger.ingest.reading import MAX_DEPTH, depth
@@ -58,7 +58,7 @@ class _Unusable(Exception):
 
 
 class RequestLog:
-    """The rows of one NDJSON stream, in order. Iterate once; ``name`` stands in messages.
+    """The rows of one NDJSON stream, in order. Iterate once, over it or ``in_bulk``; ``name`` stands in messages.
 
     ``bytes_read`` tells how far the stream is, for progress.
     """
@@ -75,8 +75,19 @@ class RequestLog:
         self._read_many = bulk_reader(read_instant, _Unusable)
 
     def __iter__(self) -> Iterator[Row]:
+        return one_by_one(self.in_bulk())
+
+    def in_bulk(self) -> Iterator[Row | RequestColumns]:
+        """The same rows, plain ones many at a time."""
         for lines, ended in self._chunks():
-            yield from self._rows(lines, ended)
+            with localcontext(_EXACT):
+                plain = self._read_many(self._line + 1, lines)
+            if plain is None:
+                yield from self._rows(lines, ended)
+            else:
+                self._line += len(lines)
+                self._objects += len(lines)
+                yield plain
         if self._objects == 0:
             found = f"no line is a JSON object ({self._first_problem})" if self._first_problem else "the file is empty"
             raise self._unusable(1, f"{found}; write one JSON object a line (NDJSON)")
@@ -118,11 +129,6 @@ class RequestLog:
         rows: list[Row] = []
         read_row = self._read_row
         with localcontext(_EXACT):
-            plain: list[Row] | None = self._read_many(self._line + 1, lines)  # type: ignore[assignment]
-            if plain is not None:
-                self._line += len(lines)
-                self._objects += len(lines)
-                return plain
             for number, line in enumerate(lines, self._line + 1):
                 try:
                     rows.append(read_row(number, line))

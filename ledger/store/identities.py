@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
@@ -72,7 +73,7 @@ class SqlIdentities:
         else:
             with raw_cursor(self._connection) as cursor:
                 for chunk in _chunks(sorted(pairs), _PAIRS):
-                    cursor.execute(_add_sql(len(chunk)), [value for pair in chunk for value in (scope_id, *pair)])
+                    cursor.execute(_add_sql(len(chunk)), (scope_id, *chain.from_iterable(chunk)))
 
     def _scope(self, sla_id: str, source: str, *, lock: bool = False) -> int | None:
         columns = tables.identity_scope.c
@@ -93,7 +94,7 @@ def _known_sql(count: int) -> str:
 @lru_cache(maxsize=4)
 def _add_sql(count: int) -> str:
     """Many rows in a statement: the driver takes longer to go through a statement than SQLite for its row."""
-    rows = ", ".join(["(?, ?, ?)"] * count)
+    rows = ", ".join(["(?1, ?, ?)"] * count)
     return f"INSERT INTO identity (scope_id, id_digest, body_digest) VALUES {rows} ON CONFLICT DO NOTHING"  # noqa: S608
 
 

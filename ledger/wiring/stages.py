@@ -17,6 +17,7 @@ from ledger.app.ports import Database
 from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
 from ledger.app.telemetry import find_evidence
 from ledger.app.webhook_delivery import Courier
+from ledger.domain.observation import Rows
 from ledger.errors import DataDirectoryInUse, NotYet
 from ledger.ingest.request_log import RequestLog
 from ledger.wiring.webhook_client import WebhookClient, sign
@@ -96,9 +97,9 @@ def _anchor(services: Services) -> RegistryAnchor:
         ) from error
 
 
-def read_request_log(data: bytes) -> RequestLog:
+def read_request_log(data: bytes) -> Rows:
     """``ledger.app.observations.ReadRows`` of the batches that are recorded."""
-    return RequestLog(io.BytesIO(data), "batch")
+    return RequestLog(io.BytesIO(data), "batch").in_bulk()
 
 
 def directory_holder(folder: Path) -> str:

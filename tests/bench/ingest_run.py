@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import gc
 import http.client
-import io
 import json
 import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,26 +22,24 @@ from typing import Any
 import uvicorn
 
 from api.app import create_app
+from api.desks import Desks
 from api.receiving import Intake
 from ledger.app.agreements import load_agreement, register_agreement
+from ledger.app.credit_changes import CreditDesk
 from ledger.app.queries import Health, Queries
+from ledger.app.webhook_desk import WebhookDesk
 from ledger.app.windows import evaluate_windows
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
-from ledger.domain.observation import RequestRow, RowRejection
 from ledger.domain.window import WindowState, period_named
-from ledger.ingest.request_log import RequestLog
 from ledger.settings import IngestSettings
 from ledger.wiring.services import Services, create_data
+from ledger.wiring.stages import read_request_log
 from tests.bench.main import write_requests
 from tests.unit.app.conftest import signed_agreement
 
 PERIOD = "2023-06-14/P1D"
 ENDS = "from=2023-06-14T00:00:00Z&to=2023-06-15T00:00:00Z"
-
-
-def read_rows(data: bytes) -> Iterable[RequestRow | RowRejection]:
-    return RequestLog(io.BytesIO(data), "batch")
 
 
 def measure(records: int, rows_a_body: int, folder: Path) -> dict[str, float]:
@@ -65,7 +62,7 @@ def measure(records: int, rows_a_body: int, folder: Path) -> dict[str, float]:
         with services.database.begin() as tx:
             registered = load_agreement(tx, sla_id, services.attestor)
             period = period_named(registered.agreement, PERIOD)
-            judged = evaluate_windows(tx, registered, period, read_rows=read_rows)
+            judged = evaluate_windows(tx, registered, period, read_rows=read_request_log)
         ended = time.perf_counter()
     services.close()
     counted = sum(window.cells[0].valid for window in judged.windows)
@@ -110,12 +107,15 @@ def _post(connection: http.client.HTTPConnection, sla_id: str, body: bytes) -> i
 @contextmanager
 def _served(services: Services) -> Iterator[int]:
     chain: Any = {"chain_id": 1, "registry": None, "transactions": []}
-    app = create_app(
-        Queries(services.database, bundles=services, chain_status=lambda: chain),
-        health=Health(services.database, schema_state=services.schema_state, chain_status=lambda: chain),
+    desks = Desks(
+        queries=Queries(services.database, bundles=services, chain_status=lambda: chain),
         public_log=services.public_log,
+        credit_desk=CreditDesk(services.database, services.clock),
+        webhooks=WebhookDesk(services.database, services.clock, services.randomness),
         intake=Intake(services.database, services.attestor, services.clock, IngestSettings()),
     )
+    health = Health(services.database, schema_state=services.schema_state, chain_status=lambda: chain)
+    app = create_app(desks, health=health)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from statistics import median
 
+from tests.bench.layers_graphql import graphql_access_ratio
+from tests.bench.layers_latency import latency
 from tests.bench.layers_rest import rest_ratio
 from tests.bench.main import ROOT, Goal, main, run_child
 
@@ -16,7 +18,10 @@ RECORDS = 500_000
 ROWS_A_BODY = 50_000
 
 GOALS = {
+    "event_to_credit_ms_p50": Goal("ms", "<=", 2000),
+    "event_to_anchor_s_p50": Goal("s", "<=", 8),
     "rest_ratio": Goal("x", ">=", 0.4),
+    "graphql_access_ratio": Goal("x", "<=", 1.3),
     "ingest_records_per_s": Goal("/s", ">=", 50_000),
 }
 
@@ -33,7 +38,9 @@ def ingest_records_per_s() -> dict[str, float]:
 
 
 MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {
+    "latency": latency,
     "rest_ratio": rest_ratio,
+    "graphql_access_ratio": graphql_access_ratio,
     "ingest_records_per_s": ingest_records_per_s,
 }
 

@@ -130,7 +130,3 @@ def _row(number: int) -> dict[str, Any]:
         "anchor": None,
         "seq": number,
     }
-
-
-if __name__ == "__main__":
-    print(graphql_access_ratio())

@@ -143,12 +143,12 @@ def main(
     to.parent.mkdir(parents=True, exist_ok=True)
     to.write_text(json.dumps(records, indent=1) + "\n")
     missed = 0
-    print(f"{'name':<18}{'value':>12}  {'goal':<14}")
+    print(f"{'name':<24}{'value':>12}  {'goal':<14}")
     for record in records:
         met = _COMPARE[str(record["op"])](record["value"], record["goal"])
         missed += not met
         verdict = "" if met else "  MISSED"
-        print(f"{record['name']:<18}{record['value']:>12}  {record['op']} {record['goal']:g} {record['unit']}{verdict}")
+        print(f"{record['name']:<24}{record['value']:>12}  {record['op']} {record['goal']:g} {record['unit']}{verdict}")
     return 1 if missed else 0
 
 

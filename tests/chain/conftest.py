@@ -7,25 +7,17 @@ from typing import NoReturn
 
 import pytest
 from eth_account import Account
-from eth_utils import keccak
 
 from ledger.app.ports import Database
 from ledger.settings import ChainSettings
 from ledger.wiring.chain import ChainAccounts, RpcChain
 from tests.conformance.samples import StepClock
-from tests.support.anvil import Anvil, AnvilMissing, running_anvil
+from tests.support.anvil import Anvil, AnvilMissing, recorded_logs, running_anvil
 from tests.support.settled import DEPLOYER, Settled
 from tests.support.stored import memory_database
 from tests.unit.app.conftest import ISSUER
 
 ACCOUNTS = ChainAccounts.from_secrets(deployer=DEPLOYER, issuer=ISSUER)
-RECORDED = (
-    "0x"
-    + keccak(
-        text="StatementRecorded(bytes32,uint256,bytes32,uint64,uint64,uint32,uint32,bytes32,bytes32,bytes32,address)"
-    ).hex()
-)
-"""Topic of the registry's event, spelt from its declaration."""
 
 
 @pytest.fixture
@@ -51,8 +43,7 @@ def chain_of(node: Anvil, database: Database, *, url: str | None = None, **setti
 
 def recordings(node: Anvil, registry: str) -> list[str]:
     """The ctx of every statement that the registry recorded, from the chain's logs alone."""
-    wanted = {"fromBlock": "0x0", "toBlock": "latest", "address": registry, "topics": [RECORDED]}
-    return [log["topics"][2] for log in node.call("eth_getLogs", wanted)]
+    return [log["topics"][2] for log in recorded_logs(node, registry)]
 
 
 def sent(node: Anvil) -> int:

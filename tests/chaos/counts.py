@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 
-from ledger.domain.event_types import EVENT_TYPES
-from ledger.wiring.services import Services
+from tests.support.anvil import Anvil, recorded_logs
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Found:
-    """How many of a kind there are, and how many different ones."""
+    """How many of a kind there are, and how many different ones of those that are expected."""
 
     what: str
     expected: int
@@ -41,17 +40,19 @@ class Found:
 
 
 def expected(periods: int, violations: int) -> Sequence[Expected]:
-    """What ``periods`` closed periods with so many violations in all come to, of the types that this version has."""
-    kinds = (
+    """What ``periods`` closed periods with so many violations in all come to."""
+    return (
+        Expected("batches of facts", "observations_recorded", "digest", periods),
         Expected("closings", "period_closed", "sla_id", periods),
-        Expected("violations", "violation_opened", "violation_id", violations),
+        Expected("violations opened", "violation_opened", "violation_id", violations),
+        Expected("violations closed", "violation_closed", "violation_id", violations),
         Expected("statements", "statement_issued", "statement_id", periods),
         Expected("credit lines", "credit_line_issued", "line_id", violations),
+        Expected("their violations", "credit_line_issued", "violation_id", violations),
         Expected("proofs", "attestation_recorded", "statement_id", periods),
         Expected("anchors in the log", "anchor_recorded", "statement_id", periods),
         Expected("confirmed anchors", "anchor_confirmed", "statement_id", periods),
     )
-    return [kind for kind in kinds if kind.event_type in EVENT_TYPES]
 
 
 def count_events(database_url: str, kinds: Iterable[Expected]) -> list[Found]:
@@ -65,18 +66,27 @@ def count_events(database_url: str, kinds: Iterable[Expected]) -> list[Found]:
     return [Found(kind.what, kind.count, row[0], row[1]) for kind, row in zip(kinds, rows, strict=True)]
 
 
-def count_on_chain(services: Services, sla_ids: Iterable[str], statements: int) -> Found:
-    """From the registry's logs: one record for each statement."""
-    chain = services.chain.anchor._chain
-    records: Counter[int] = Counter()
-    for sla_id in sla_ids:
-        found = chain.recorded(bytes.fromhex(sla_id[2:]), from_block=0, to_block=chain.latest_block())
-        records.update(event.ctx for event in found)
-    return Found("records on chain", statements, records.total(), len(records))
+def count_on_chain(node: Anvil, sla_ids: Collection[str]) -> Found:
+    """From the logs that the node has, of whatever contract: one statement of each agreement, and of no other."""
+    return count_logs(recorded_logs(node), sla_ids)
+
+
+def count_logs(logs: Sequence[Mapping[str, Any]], sla_ids: Collection[str]) -> Found:
+    """``StatementRecorded`` logs, whose first topic after the event's own is the agreement."""
+    agreements = {log["topics"][1] for log in logs} & set(sla_ids)
+    return Found("records on chain", len(sla_ids), len(logs), len(agreements))
 
 
 def count_unfinished(database_url: str) -> int:
-    """Stages that are neither done nor known to be (pending and parked)."""
+    """Stages that are not done: due, held or parked."""
     with psycopg.connect(database_url) as connection:
         row = connection.execute("SELECT count(*) FROM outbox WHERE state <> 'done'").fetchone()
     return int(row[0]) if row else 0
+
+
+def last_line(found: Iterable[Found], unfinished: int) -> tuple[str, int]:
+    """The line that says what came of a run, and its exit code."""
+    rows = list(found)
+    lost, duplicated = sum(row.lost for row in rows), sum(row.duplicated for row in rows)
+    line = f"lost={lost} duplicated={duplicated} unfinished={unfinished}"
+    return line, 1 if lost or duplicated or unfinished else 0

@@ -10,9 +10,14 @@ from dataclasses import dataclass, field
 
 import redis
 
-from tests.support.deployment import Deployment
+from tests.support.deployment import ROLES, Deployment
 
-PLAN: Mapping[str, int] = {
+REDIS_AWAY = "Redis away"
+KILLS = {f"kill -9 {role}": role for role in ROLES}
+GAP_S = (1.0, 2.0)
+DOWN_S = (0.0, 1.5)
+
+FULL: Mapping[str, int] = {
     "kill -9 worker": 3,
     "kill -9 prove worker": 2,
     "kill -9 anchor worker": 2,
@@ -21,22 +26,41 @@ PLAN: Mapping[str, int] = {
     "kill -9 beat": 1,
     "FLUSHALL": 2,
     "deliver again": 4,
-    "kill -9 redis": 1,
+    REDIS_AWAY: 1,
 }
-GAP_S = (1.0, 2.0)
-DOWN_S = (0.0, 1.5)
+"""How often each fault comes about in a full run."""
+
+SHORT: Mapping[str, int] = {"kill -9 worker": 1, "kill -9 relay": 1, "FLUSHALL": 1, "deliver again": 1, REDIS_AWAY: 1}
+
+
+def planned(plan: Mapping[str, int], seed: int) -> list[tuple[str, float, float]]:
+    """Faults in their order: the name, seconds of waiting before it, and seconds that what it hits stays down."""
+    draw = random.Random(seed)
+    names = [name for name, times in plan.items() for _ in range(times)]
+    draw.shuffle(names)
+    return [(name, draw.uniform(*GAP_S), draw.uniform(*DOWN_S)) for name in names]
 
 
 @dataclass
 class Faults:
-    """Does ``PLAN`` in a thread; ``done`` says how often each came about."""
+    """Does a plan in a thread. ``without_redis`` is called while Redis is away and returns once its writes are
+    answered.
+
+    ``done`` says how often each fault came about, ``again`` how many messages were delivered again, ``failure`` what
+    went wrong with the plan itself.
+    """
 
     deployment: Deployment
+    plan: Mapping[str, int]
     seed: int
+    without_redis: Callable[[], None]
     say: Callable[[str], None]
     done: dict[str, int] = field(default_factory=dict)
+    again: int = 0
+    failure: Exception | None = None
     _seen: dict[str, dict[bytes, None]] = field(default_factory=dict)
     _over: threading.Event = field(default_factory=threading.Event)
+    _came_about: threading.Condition = field(default_factory=threading.Condition)
 
     def start(self) -> None:
         threading.Thread(target=self._watch, daemon=True).start()
@@ -44,33 +68,46 @@ class Faults:
         self._thread.start()
 
     def join(self) -> None:
+        """Wait for the end of the plan; then everything that was ever told is told once more."""
         self._thread.join()
         self._over.set()
+        if self.failure is None:
+            self._deliver_again()
+
+    def wait_for(self, share: float) -> None:
+        """Wait until this share of the plan came about, or it is over."""
+        wanted = share * sum(self.plan.values())
+        with self._came_about:
+            self._came_about.wait_for(lambda: sum(self.done.values()) >= wanted or self.failure is not None)
 
     def _run(self) -> None:
-        draw = random.Random(self.seed)
-        plan = [name for name, times in PLAN.items() for _ in range(times)]
-        draw.shuffle(plan)
-        for name in plan:
-            time.sleep(draw.uniform(*GAP_S))
+        for name, gap_s, down_s in planned(self.plan, self.seed):
+            time.sleep(gap_s)
             self.say(name)
-            self._do(name, draw.uniform(*DOWN_S))
-            self.done[name] = self.done.get(name, 0) + 1
+            try:
+                self._do(name, down_s)
+            except Exception as error:  # told by the main thread
+                self.failure = error
+            with self._came_about:
+                self.done[name] = self.done.get(name, 0) + 1
+                self._came_about.notify_all()
+            if self.failure is not None:
+                return
 
     def _do(self, name: str, down_s: float) -> None:
         if name == "FLUSHALL":
             self.deployment.redis.client().flushall()
         elif name == "deliver again":
             self._deliver_again()
-        elif name == "kill -9 redis":
+        elif name == REDIS_AWAY:
             self.deployment.redis.kill()
-            time.sleep(3 + down_s)
+            time.sleep(down_s)
+            self.without_redis()
             self.deployment.redis.start()
         else:
-            role = name.removeprefix("kill -9 ")
-            self.deployment.kill(role)
+            self.deployment.kill(KILLS[name])
             time.sleep(down_s)
-            self.deployment.start(role)
+            self.deployment.start(KILLS[name])
 
     def _deliver_again(self) -> None:
         """Put every message that was ever seen into its queue once more, twice."""
@@ -78,6 +115,7 @@ class Faults:
         for stage, messages in self._seen.items():
             for message in list(messages):
                 client.rpush(stage, message, message)
+                self.again += 2
 
     def _watch(self) -> None:
         """Remember messages as they pass through Redis."""

@@ -22,12 +22,20 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from eth_utils import keccak
 
 HERE = Path(__file__).resolve().parent / "node"
 ROOT = HERE.parents[2]
 PROGRAM = HERE / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
 START_TIMEOUT_S = 30
 ETHER = 10**18
+RECORDED = (
+    "0x"
+    + keccak(
+        text="StatementRecorded(bytes32,uint256,bytes32,uint64,uint64,uint32,uint32,bytes32,bytes32,bytes32,address)"
+    ).hex()
+)
+"""Topic of the registry's event, spelt from its declaration. The topics after it are the agreement and the ctx."""
 
 
 class AnvilMissing(Exception):
@@ -57,6 +65,15 @@ class Anvil:
 
     def height(self) -> int:
         return int(self.call("eth_blockNumber"), 16)
+
+
+def recorded_logs(node: Anvil, registry: str | None = None) -> list[dict[str, Any]]:
+    """The chain's own logs of recorded statements, of one registry or of every contract there is."""
+    wanted = {"fromBlock": "0x0", "toBlock": "latest", "topics": [RECORDED]}
+    found: list[dict[str, Any]] = node.call(
+        "eth_getLogs", wanted if registry is None else wanted | {"address": registry}
+    )
+    return found
 
 
 @contextmanager

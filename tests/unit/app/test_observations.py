@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections import Counter
 from typing import Any
@@ -18,9 +19,10 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream, windows_stream
-from ledger.domain.observation import Reason
+from ledger.domain.observation import Reason, Rows
 from ledger.domain.window import period_named
 from ledger.ingest.agreement_yaml import parse_document
+from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 
@@ -145,3 +147,61 @@ def test_an_agreement_without_availability_is_judged_and_settled(clauses: list[A
     assert events[10].payload["excluded_requests"] == ({"rate-limit": 1} if clauses else {})
     assert not any(count for at in (9, 11) for count in events[at].payload["excluded_requests"].values())
     assert [(result.good, result.valid) for result in issued.settlement.objectives] == [(1, 1), (1, 1)]
+
+
+def plain(name: str, hour: int, **changes: Any) -> dict[str, Any]:
+    """A row whose line is read together with its neighbours."""
+    start_ns = DAY.start_ns + hour * HOUR_NS
+    return row(name, format_instant_ns(start_ns).removesuffix("Z") + ".000000000Z", **changes)
+
+
+def in_bulk(data: bytes) -> Rows:
+    return RequestLog(io.BytesIO(data), "batch").in_bulk()
+
+
+def by_rows(data: bytes) -> Rows:
+    return RequestLog(io.BytesIO(data), "batch")
+
+
+PLAIN = st.builds(
+    lambda name, hour, code, service: plain(name, hour, error_code=code, service=service),
+    st.sampled_from("abcdefgh"),
+    st.sampled_from([1, 11, 12, 12, 12, -6, 10_000]),
+    st.sampled_from([None, 429]),
+    st.sampled_from(["example-chat"] * 9 + ["other"]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.lists(PLAIN, min_size=1, max_size=4).map(lambda rows: log(*rows)), SPANS), max_size=4))
+def test_what_is_read_in_bulk_is_recorded_and_judged_as_its_rows(batches: list[Batch]) -> None:
+    found = []
+    for reader in (in_bulk, by_rows):
+        desk = make_desk()
+        registered = desk.register()
+        for data, span in batches:
+            with desk.database.begin() as tx:
+                record_observations(tx, registered, data, read_rows=reader, declared_complete=span, now_ns=0)
+        with desk.database.begin() as tx:
+            stream = tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source))
+            events = [event.payload for event in stream]
+            windows = [
+                evaluate_windows(tx, registered, period_named(desk.agreement, name), read_rows=reader) for name in DAYS
+            ]
+        found.append((events, windows))
+    assert found[0] == found[1]
+
+
+def test_an_id_that_comes_again_is_found_though_no_event_tells_of_it() -> None:
+    """The counts of events choose the shorter way alone; what is judged is what the batches say."""
+    desk = make_desk()
+    registered = desk.register()
+    repeated = log(plain("a", 1), plain("b", 2)) + log(plain("a", 3, error_code=500))
+    with desk.database.begin() as tx:
+        record_observations(tx, registered, repeated, read_rows=lambda _: [], declared_complete=DAY, now_ns=0)
+        (event,) = tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source))
+        assert event.payload["rows"] == NOTHING
+        windows = evaluate_windows(tx, registered, desk.period, read_rows=in_bulk).windows
+    counts = [(window.cells[0].good, window.cells[0].bad) for window in windows]
+    assert counts[1:4] == [(0, 1), (1, 0), (0, 0)]
+    assert sum(good + bad for good, bad in counts) == 2
