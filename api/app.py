@@ -33,6 +33,7 @@ from api.rest import (
     statements,
     tlog,
     violations,
+    webhooks,
     writing,
 )
 from ledger.app.queries import Health
@@ -69,6 +70,11 @@ HANDLERS = (
     credit_lines.reverse_credit_line,
     credit_lines.apply_credit_line,
     credit_lines.export_credits,
+    webhooks.register_webhook,
+    webhooks.list_webhooks,
+    webhooks.rotate_webhook_secret,
+    webhooks.set_webhook_state,
+    webhooks.list_deliveries,
     health.live,
     health.ready,
     metrics.get_metrics,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar.params import QueryParameter
 
-from api.rest.reading import Seen, reads
+from api.rest.routes import Seen, reads
 from api.rest.values import Instant, Money, Word, attainment_percent, instant, money
 from ledger.app.access import Scope
 from ledger.app.overview import Bar, BarCell, ObjectiveNow, Overview, Row, Settled, Violation

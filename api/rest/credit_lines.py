@@ -24,7 +24,7 @@ from api.parameters import (
     encode_cursor,
     instant_parameter,
 )
-from api.rest.reading import reads, writes
+from api.rest.routes import reads, writes
 from api.rest.values import Instant, Money, Seq, Word, instant, money
 from ledger.app.access import Principal, Scope
 from ledger.app.credit_changes import CreditDesk

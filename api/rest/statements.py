@@ -9,7 +9,7 @@ import msgspec
 from litestar import MediaType, Response
 
 from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, StatementId, decode_cursor, encode_cursor
-from api.rest.reading import Seen, reads
+from api.rest.routes import Seen, reads
 from api.rest.values import (
     Address,
     Count,

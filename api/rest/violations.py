@@ -19,7 +19,7 @@ from api.parameters import (
     decode_cursor,
     encode_cursor,
 )
-from api.rest.reading import reads
+from api.rest.routes import reads
 from api.rest.values import Digest, Instant, Money, Seq, Word, attainment_percent, instant, money
 from ledger.app.access import Principal, Scope
 from ledger.app.lists import Lists
