@@ -11,7 +11,7 @@ from api.parameters import CursorText, Limit, SlaId, decode_cursor, encode_curso
 from api.rest.routes import Seen, reads
 from api.rest.values import Digest, Seq, Withheld, Word
 from ledger.app.access import Scope
-from ledger.app.queries import Row
+from ledger.app.paging import Row
 
 _LISTING = "agreements"
 

@@ -30,7 +30,7 @@ from ledger.app.access import Principal, Scope
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.exports import MEDIA_TYPE
 from ledger.app.lists import Lists
-from ledger.app.queries import Row
+from ledger.app.paging import Row
 
 _IN_MEMORY = 4 * 1024 * 1024
 _CHUNK = 64 * 1024

@@ -22,12 +22,15 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from api.app import create_app
+from api.desks import Desks
 from api.edge import Edge
 from api.receiving import Intake, Outcomes
+from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
 from ledger.app.queries import Health, Queries, SchemaState
 from ledger.app.telemetry import find_evidence
 from ledger.app.tlog import PublicLog
+from ledger.app.webhook_desk import WebhookDesk
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.domain.interval import Interval
 from ledger.settings import IngestSettings
@@ -81,12 +84,15 @@ def app_over(desk: Desk, settings: IngestSettings, outcomes: Outcomes) -> Edge:
     database = desk.database
     chain: Any = {"chain_id": 1, "registry": None, "transactions": []}
     key = NoteKey("log.example/test", SigningKey(bytes(32)))
-    return create_app(
-        Queries(database, bundles=None, chain_status=lambda: chain),  # type: ignore[arg-type]
-        health=Health(database, schema_state=lambda: SchemaState("1", "1"), chain_status=lambda: chain),
+    desks = Desks(
+        queries=Queries(database, bundles=None, chain_status=lambda: chain),  # type: ignore[arg-type]
         public_log=PublicLog(database, LogIdentity(key.key, verify)),
+        credit_desk=CreditDesk(database, desk.clock),
+        webhooks=WebhookDesk(database, desk.clock, desk.randomness),
         intake=Intake(database, desk.attestor, desk.clock, settings, outcomes),
     )
+    health = Health(database, schema_state=lambda: SchemaState("1", "1"), chain_status=lambda: chain)
+    return create_app(desks, health=health)
 
 
 @pytest.fixture
