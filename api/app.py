@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from litestar import Litestar, Router
 from litestar.di import Provide
+from litestar.handlers import BaseRouteHandler
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, License, SecurityScheme
@@ -153,5 +155,13 @@ def _openapi() -> OpenAPIConfig:
         # The JSON document alone: the other pages load their scripts from a CDN.
         render_plugins=[JsonRenderPlugin()],
         use_handler_docstrings=True,
-        operation_id_creator=lambda handler, _method, _path: str(handler.handler_name),
+        operation_id_creator=lambda handler, _method, _path: operation_id(handler),
     )
+
+
+def operation_id(handler: BaseRouteHandler) -> str:
+    """The name of the handler's function, which Litestar wraps once it is to run in a thread."""
+    function: Any = handler.fn
+    while hasattr(function, "func"):
+        function = function.func
+    return str(function.__name__)

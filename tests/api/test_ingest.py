@@ -472,9 +472,8 @@ def test_an_event_of_an_unknown_service_is_refused(post: Post) -> None:
 
 def test_each_route_takes_its_own_method(post: Post) -> None:
     assert problem(post.client.get("/v1/metrics"), 405, "method_not_allowed")
-    assert problem(post.client.post("/v1/agreements", content=b"{}"), 405, "method_not_allowed")
-    refused = post.client.delete("/v1/metrics")
-    assert refused.headers["allow"] == "GET, HEAD, POST"
+    assert problem(post.client.post("/v1/statements", content=b"{}"), 405, "method_not_allowed")
+    assert post.client.delete("/v1/metrics").headers["allow"] == "POST"
 
 
 # --- documentation ---------------------------------------------------------------------------
