@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from api.edge import Edge
 from tests.api.asking import body_of, every_route
 
 Client = TestClient[Any]
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 
 
 @pytest.fixture
@@ -140,6 +142,23 @@ def test_every_operation_names_its_scopes(app: Edge, document: dict[str, Any]) -
         assert needed is not None, path
         security = operation.get("security", [{}])
         assert security == ([{"bearer": list(needed)}] if needed else [{}]), path
+
+
+def test_the_page_of_the_api_lists_every_route(document: dict[str, Any]) -> None:
+    rows = re.findall(r"^\| `(GET|POST) ([^|]*) \|", DOCUMENT.read_text(), re.MULTILINE)
+    listed = [
+        (method.lower(), path.strip("`").partition("?")[0]) for method, paths in rows for path in paths.split(", ")
+    ]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {(method, path) for path, method, _ in operations(document)}
+
+
+def test_the_page_names_the_query_parameters(document: dict[str, Any]) -> None:
+    """Those that choose what is listed; `limit` and `cursor` are those of every list."""
+    for path, query in re.findall(r"`(?:GET |POST )?(/[^`?]+)\?([^`]*)`", DOCUMENT.read_text()):
+        (operation,) = document["paths"][path].values()
+        named = {each["name"] for each in operation["parameters"] if each["in"] == "query"}
+        assert {each.partition("=")[0] for each in query.split("&")} == named - {"limit", "cursor", "theme", "locale"}
 
 
 def test_nothing_points_outside(client: Client, document: dict[str, Any]) -> None:
