@@ -102,7 +102,7 @@ def create_app(
     Handlers get ``principal`` and the desks of its tenant. Without ``guests`` there are no guest tokens. Raises
     ``TypeError`` for handlers that do not declare their scopes.
     """
-    meters = Meters(health)
+    meters = Meters(health) if desks.intake is None else Meters(health, desks.intake.outcomes.counts)
     litestar = Litestar(
         route_handlers=[
             *HANDLERS,

@@ -309,13 +309,14 @@ def test_renewal_keeps_what_the_reader_did(reader: Reader, gate: Gate) -> None:
 
     # The next answer also says something new in the sections that were touched.
     def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
-        summary["violations"][0]["cause"] = "gpu memory"
+        at = summary["violations"][0]["opened"]
+        summary["violations"][0]["evidence"] = [{"kind": "gpu_sample", "at": at, "summary": "gpu memory 99 %"}]
         summary["bars"][0]["excluded_requests"] = 7
         return summary
 
     gate.rewrite = rewrite
     page.evaluate("() => window.node.refresh()")
-    expect(page.locator(".violations")).to_contain_text("gpu memory")
+    expect(page.locator(".violations")).to_contain_text("gpu memory 99 %")
     assert gate.seen[-2:] == ["first", "second"]
     assert_as_left(page, scrolled_to)
     assert page.evaluate("() => window.node === document.querySelector('sla-dashboard')")
