@@ -296,7 +296,8 @@ class Reader:
 
     def settled(self) -> None:
         """Wait until figures are shown."""
-        self.page.locator("sla-dashboard .card").first.wait_for(timeout=WAIT_MS)
+        # The outline that stands there before has cards, too.
+        self.page.locator("sla-dashboard .objectives .card").first.wait_for(timeout=WAIT_MS)
 
     def check(self) -> None:
         for frame in self.page.frames:
