@@ -159,6 +159,8 @@ dt { color: var(--_muted); }
   .row > summary { grid-template-columns: 1rem minmax(0, 1fr); }
   .row > summary > :not(.main) { grid-column: 2; justify-self: start; }
   .row dl { grid-template-columns: minmax(0, 1fr); padding-inline-start: 2.9rem; }
+  .lines { padding-inline: 1rem; }
+  .lines th, .lines td { padding-inline-end: 0.6rem; }
   .row dd { margin-bottom: 0.35rem; }
 }
 @media (prefers-reduced-motion: no-preference) {
