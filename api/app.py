@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from litestar import Litestar, Router
 from litestar.di import Provide
+from litestar.handlers import BaseRouteHandler
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, License, SecurityScheme
@@ -33,6 +35,7 @@ from api.rest import (
     statements,
     tlog,
     violations,
+    webhooks,
     writing,
 )
 from ledger.app.queries import Health
@@ -69,6 +72,11 @@ HANDLERS = (
     credit_lines.reverse_credit_line,
     credit_lines.apply_credit_line,
     credit_lines.export_credits,
+    webhooks.register_webhook,
+    webhooks.list_webhooks,
+    webhooks.rotate_webhook_secret,
+    webhooks.set_webhook_state,
+    webhooks.list_deliveries,
     health.live,
     health.ready,
     metrics.get_metrics,
@@ -94,7 +102,7 @@ def create_app(
     Handlers get ``principal`` and the desks of its tenant. Without ``guests`` there are no guest tokens. Raises
     ``TypeError`` for handlers that do not declare their scopes.
     """
-    meters = Meters(health)
+    meters = Meters(health) if desks.intake is None else Meters(health, desks.intake.outcomes.counts)
     litestar = Litestar(
         route_handlers=[
             *HANDLERS,
@@ -147,5 +155,13 @@ def _openapi() -> OpenAPIConfig:
         # The JSON document alone: the other pages load their scripts from a CDN.
         render_plugins=[JsonRenderPlugin()],
         use_handler_docstrings=True,
-        operation_id_creator=lambda handler, _method, _path: str(handler.handler_name),
+        operation_id_creator=lambda handler, _method, _path: operation_id(handler),
     )
+
+
+def operation_id(handler: BaseRouteHandler) -> str:
+    """The name of the handler's function, which Litestar wraps once it is to run in a thread."""
+    function: Any = handler.fn
+    while hasattr(function, "func"):
+        function = function.func
+    return str(function.__name__)

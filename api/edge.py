@@ -24,7 +24,7 @@ from litestar.types import HTTPScope, Message, Receive, Send
 from api import cors
 from api.answers import KeptAnswer, KeptAnswers, is_of_the_log
 from api.auth.callers import LOCAL_OPERATOR, TENANT_HEADER, Authentication, Caller, GuestRefused
-from api.auth.guard import needed_scopes
+from api.auth.guard import is_public
 from api.auth.rate import RateLimit
 from api.problems import (
     PROBLEM_MEDIA_TYPE,
@@ -307,7 +307,7 @@ class _Capped:
 
 
 def _too_large() -> BodyTooLarge:
-    return BodyTooLarge(f"no body may have more than {MAX_BODY_BYTES} bytes", limit=MAX_BODY_BYTES)
+    return BodyTooLarge(f"no body may have more than {MAX_BODY_BYTES} bytes", field="body", limit=MAX_BODY_BYTES)
 
 
 class _NoBody:
@@ -339,7 +339,7 @@ def _refused(error: Exception, scope: HTTPScope) -> _Answer:
 def _is_public(inner: Any) -> bool:
     """Whether a route was found, and answers everybody alike."""
     handler = _handler_of(inner)
-    return handler is not None and needed_scopes(handler) == ()
+    return handler is not None and is_public(handler)
 
 
 def _handler_of(inner: Mapping[str, Any]) -> BaseRouteHandler | None:

@@ -6,10 +6,10 @@ that nothing of a tenant shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from ledger.app.outbox import Stage
 from ledger.app.queries import Health, Readiness
@@ -20,11 +20,13 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 1
 
 
 class Meters:
-    """Counts requests, and shows what ``health`` finds."""
+    """Counts requests, and shows what ``health`` finds and what became of the bodies that ``outcomes`` counts."""
 
-    def __init__(self, health: Health) -> None:
+    def __init__(self, health: Health, outcomes: Callable[[], Mapping[tuple[str, str], int]] = dict) -> None:
+        """``outcomes`` are counts by (route, outcome); see ``api.receiving.Outcomes``."""
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(_State(health))
+        self._registry.register(_Bodies(outcomes))
         self._requests = Counter(
             "sla_ledger_http_requests",
             "Requests answered",
@@ -93,6 +95,23 @@ def _waits(found: Readiness) -> Iterator[GaugeMetricFamily]:
 
 def _age_s(found: Readiness, since_ns: int | None) -> int:
     return 0 if since_ns is None else max(0, found.at_ns - since_ns) // SECOND_NS
+
+
+class _Bodies:
+    """A Prometheus collector over what was received."""
+
+    def __init__(self, outcomes: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        self._outcomes = outcomes
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        bodies = CounterMetricFamily(
+            "sla_ledger_ingest_bodies",
+            "Bodies of facts and telemetry: recorded, or the code they were refused with",
+            labels=("outcome", "route"),
+        )
+        for (route, outcome), count in sorted(self._outcomes().items()):
+            bodies.add_metric((outcome, route), count)
+        yield bodies
 
 
 def _gauge(name: str, what: str, value: int) -> GaugeMetricFamily:

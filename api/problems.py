@@ -40,6 +40,7 @@ _STATUS: tuple[tuple[type[SlaLedgerError], int], ...] = (
     # What a client hands in, not evidence in the store.
     (AgreementNotSigned, 400),
     (BodyTooSlow, 408),
+    (BodyTooLarge, 413),
     (MediaTypeUnsupported, 415),
     (BadInput, 400),
     (Unavailable, 503),
@@ -185,7 +186,13 @@ def _problem(status: int, code: str, detail: str, instance: str, data: Mapping[s
 def _parameters(extra: Any) -> list[dict[str, str]]:
     """Litestar's findings as (parameter, message) pairs."""
     items: Sequence[Any] = extra if isinstance(extra, list) else ()
-    return [{"parameter": str(item.get("key", "")), "message": str(item.get("message", ""))} for item in items]
+    return [{"parameter": _spelt(item), "message": str(item.get("message", ""))} for item in items]
+
+
+def _spelt(item: Mapping[str, Any]) -> str:
+    """A parameter as a client knows it; Litestar names a header's argument."""
+    name = str(item.get("key", ""))
+    return name.replace("_", "-").title() if item.get("source") == "header" else name
 
 
 def plain(value: Any) -> Any:

@@ -11,12 +11,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from anyio import to_thread
-from litestar import MediaType, Request, post
-from litestar.handlers import HTTPRouteHandler
-from litestar.openapi.datastructures import ResponseSpec
+from litestar import Request
 
-from api.problems import PROBLEM_MEDIA_TYPE, Problem
-from ledger.app.access import Principal, Scope
+from ledger.app.access import Principal
 from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Transaction
 from ledger.app.retrying import write
@@ -36,15 +33,6 @@ AnyRequest: TypeAlias = Request[Any, Any, Any]
 
 PARSERS = 4
 """Bodies that are worked on at a time: what they may take of memory is this many times the largest."""
-
-_MEANINGS = {
-    400: "The body or a parameter cannot be used; `data.field` names what",
-    404: "There is no such agreement",
-    408: "The body did not come in time",
-    413: "The body is too large, as it came or unpacked",
-    415: "The body's type or encoding is not read here",
-    503: "The database cannot be written now; send the same body again",
-}
 
 
 class Outcomes:
@@ -100,27 +88,6 @@ class Intake:
             raise
         self.outcomes.count(route, "recorded")
         return found
-
-
-def receives(path: str, *, summary: str, problems: Sequence[int] = (400, 408, 413, 415, 503)) -> HTTPRouteHandler:
-    """Decorator of a route that takes facts. The handler reads the body by ``Intake.take``."""
-    responses = {
-        status: ResponseSpec(
-            Problem, generate_examples=False, description=_MEANINGS[status], media_type=PROBLEM_MEDIA_TYPE
-        )
-        for status in problems
-    }
-    return post(
-        path,
-        status_code=200,
-        media_type=MediaType.JSON,
-        summary=summary,
-        tags=["ingest"],
-        responses=responses,
-        opt={"scopes": (Scope.WRITE_OBSERVATIONS,)},
-        # ``Intake.take`` has a limit for each route, and a problem that names it.
-        request_max_body_size=None,
-    )
 
 
 def _media_type(request: AnyRequest, media_types: Sequence[str]) -> str:

@@ -56,7 +56,7 @@ class Services(Protocol):
     @property
     def database(self) -> Database: ...
     @property
-    def queries_bundles(self) -> BundleSource: ...
+    def bundles(self) -> BundleSource: ...
     @property
     def public_log(self) -> PublicLog: ...
     @property
@@ -90,7 +90,7 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
     """
     with closing(_listen(settings)) as listener, _stop_signals() as stop, closing(open_services()) as services:
         own = services.database.of_tenant(DEFAULT_TENANT)
-        queries = Queries(own, bundles=services.queries_bundles, chain_status=services.chain_status)
+        queries = Queries(own, bundles=services.bundles, chain_status=services.chain_status)
         health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
         now_ns = services.clock.now_ns
         guests = GuestTokens(services.guest_seed(), services.database, now_ns, services.randomness)

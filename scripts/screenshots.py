@@ -69,7 +69,7 @@ def _take(browser: Browser, url: str, picture: Picture) -> Path:
     page = browser.new_page(viewport=viewport, reduced_motion="reduce")
     agreement = page.request.get(f"{url}/v1/agreements").json()["items"][0]
     page.goto(f"{url}/embed?sla_id={agreement['sla_id']}&{picture.query}")
-    page.locator("sla-dashboard .card").first.wait_for()
+    page.locator("sla-dashboard .objectives .card").first.wait_for()
     page.locator(picture.open_row).first.click()
     page.mouse.move(0, 0)
     path = IMAGES / picture.name

@@ -23,6 +23,15 @@ def needed_scopes(handler: BaseRouteHandler) -> tuple[Scope, ...] | None:
     return None
 
 
+AUTHENTICATED: Final = "authenticated"
+"""The key of a handler's ``opt``: True where everybody who is known may ask, and each field says what it needs."""
+
+
+def is_public(handler: BaseRouteHandler) -> bool:
+    """Whether a handler answers everybody alike."""
+    return needed_scopes(handler) == () and not handler.opt.get(AUTHENTICATED)
+
+
 def check_scopes(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Litestar's guard: raises ``AccessDenied`` or ``Unauthenticated``."""
     scopes = needed_scopes(handler)

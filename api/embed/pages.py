@@ -15,7 +15,7 @@ from litestar import MediaType, Response
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter
 
-from api.rest.reading import PUBLIC, reads
+from api.rest.routes import PUBLIC, reads
 from ledger.errors import NotFound
 from ledger.settings import EmbedSettings
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from litestar.params import QueryParameter
 
-from api.rest.reading import Seen, reads
+from api.rest.routes import Seen, reads
 from api.rest.values import Instant, Money, Word, attainment_percent, instant, money
 from ledger.app.access import Scope
-from ledger.app.overview import Bar, BarCell, ObjectiveNow, Overview, Row, Settled, Violation
+from ledger.app.overview import Bar, BarCell, ObjectiveNow, Overview, Settled
+from ledger.app.paging import Row
 from ledger.domain.money import BASIS_POINTS
+
+MAX_EVIDENCE: Final = 10
 
 Withheld = Annotated[list[str], msgspec.Meta(description="Members that need more rights; they read null or empty")]
 
@@ -94,12 +97,28 @@ class SummaryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class SummaryViolation(msgspec.Struct, frozen=True, kw_only=True):
     """A run of windows in which an objective was missed."""
 
+    id: str
     objective: str
+    state: Annotated[str, msgspec.Meta(description="open, or closed")]
     opened: Instant
     closed: Annotated[Instant | None, msgspec.Meta(description="Null: it goes on")]
     windows: int
-    cause: Annotated[str | None, msgspec.Meta(description="Null: unknown")]
-    evidence: list[SummaryEvidence]
+    bad: int | None
+    valid: int | None
+    evidence: Annotated[list[SummaryEvidence], msgspec.Meta(description="The most telling first, ten at most")]
+    credit: Annotated[Money | None, msgspec.Meta(description="Sum of its credit lines; null while it has none")]
+    withheld: Withheld
+
+
+class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What is owed for one violation, or taken back."""
+
+    id: str
+    violation_id: str | None
+    objective: str | None
+    credit: Money
+    status: Annotated[str, msgspec.Meta(description="draft, issued, applied or void")]
+    reverses: Annotated[str | None, msgspec.Meta(description="The line it takes back")]
 
 
 class SummaryStatement(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +146,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     shown: Annotated[SummaryPeriod | None, msgspec.Meta(description="Null: nothing was settled yet")]
     objectives: list[SummaryObjective]
     bars: Annotated[list[SummaryBar], msgspec.Meta(description="At most 120, in order of time")]
-    violations: list[SummaryViolation] | None
+    violations: Annotated[list[SummaryViolation] | None, msgspec.Meta(description="Newest first, 50 at most")]
+    violation_count: int
+    credit_lines: Annotated[
+        list[SummaryLine] | None, msgspec.Meta(description="Of the period shown, 100 at most; null: withheld")
+    ]
+    credit_line_count: int
     statements: Annotated[list[SummaryStatement], msgspec.Meta(description="The newest 12, newest first")]
     statement_count: int
     credit_totals: Annotated[list[Money] | None, msgspec.Meta(description="Over all settled periods, by currency")]
@@ -165,6 +189,9 @@ def as_summary(overview: Overview) -> Summary:
         objectives=[_objective(each) for each in overview.objectives],
         bars=[_bar(each) for each in overview.bars],
         violations=None if overview.violations is None else [_violation(each) for each in overview.violations],
+        violation_count=overview.violation_count,
+        credit_lines=None if overview.credit_lines is None else [_line(each) for each in overview.credit_lines],
+        credit_line_count=overview.credit_line_count,
         statements=[_statement(each) for each in overview.statements],
         statement_count=overview.statement_count,
         credit_totals=None if totals is None else [money(*total) for total in sorted(totals.items())],
@@ -242,17 +269,34 @@ def _cell(cell: BarCell) -> SummaryCell:
     )
 
 
-def _violation(violation: Violation) -> SummaryViolation:
+def _violation(row: Row) -> SummaryViolation:
+    credit = row["credit"]
     return SummaryViolation(
-        objective=violation.objective,
-        opened=instant(violation.opened_ns),
-        closed=None if violation.closed_ns is None else instant(violation.closed_ns),
-        windows=violation.windows,
-        cause=violation.cause,
+        id=row["id"],
+        objective=row["objective"],
+        state=row["state"],
+        opened=instant(row["start_ns"]),
+        closed=None if row["state"] == "open" else instant(row["end_ns"]),
+        windows=row["windows"],
+        bad=row["bad"],
+        valid=row["valid"],
         evidence=[
-            SummaryEvidence(kind=item["kind"], at=instant(item["at_ns"]), summary=item["summary"])
-            for item in violation.evidence
+            SummaryEvidence(kind=item["kind"], at=instant(int(item["at_ns"])), summary=item["summary"])
+            for item in row["evidence"]["signals"][:MAX_EVIDENCE]
         ],
+        credit=None if credit is None else money(credit["currency"], credit["minor_units"]),
+        withheld=[name for name in row["withheld"] if name in SummaryViolation.__struct_fields__],
+    )
+
+
+def _line(row: Row) -> SummaryLine:
+    return SummaryLine(
+        id=row["id"],
+        violation_id=row["violation_id"],
+        objective=row["objective"],
+        credit=money(row["currency"], row["minor_units"]),
+        status=row["status"],
+        reverses=row["reverses"],
     )
 
 

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from api.graphql.errors import forbidden, lacking
 from ledger.app.access import FIELD_SCOPES, METRIC_SCOPES, Principal, Scope, redact
-from ledger.app.queries import Page, Queries, Row
+from ledger.app.paging import Page, Row
+from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 from ledger.errors import AccessDenied, NotFound
 

@@ -26,7 +26,7 @@ from api.graphql.types import (
 )
 from api.parameters import MAX_PAGE, decode_cursor, encode_cursor
 from ledger.app.access import Principal
-from ledger.app.queries import Page, Row
+from ledger.app.paging import Page, Row
 from ledger.errors import NotFound, QueryInvalid
 
 DEFAULT_PAGE = 50
@@ -46,7 +46,10 @@ class Query:
     @resolves(resource("agreements", description="Agreements in their newest terms, by slaId"))
     def agreements(self, info: Info, first: First = DEFAULT_PAGE, after: After = None) -> Connection[Agreement] | None:
         context = info.context
-        fetch = lambda last, limit: context.queries.agreements(after=last, limit=limit)  # noqa: E731
+
+        def fetch(last: str | None, limit: int) -> Page:
+            return context.queries.agreements(after=last, limit=limit, among=context.principal.sla_ids)
+
         return _connection("agreements", "sla_id", first, after, fetch, agreement_of, context)
 
     @resolves(resource("agreements", description="One agreement"))
@@ -59,7 +62,10 @@ class Query:
     ) -> Connection[Statement] | None:
         context, listing = info.context, f"statements/{sla_id or ''}"
         _require_visible(context.principal, sla_id)
-        fetch = lambda last, limit: context.queries.statements(sla_id, after=last, limit=limit)  # noqa: E731
+
+        def fetch(last: str | None, limit: int) -> Page:
+            return context.queries.statements(sla_id, after=last, limit=limit, among=context.principal.sla_ids)
+
         return _connection(listing, "id", first, after, fetch, statement_of, context)
 
     @resolves(resource("statements", description="One statement"))
@@ -75,7 +81,10 @@ class Query:
     ) -> Connection[Credit] | None:
         context, listing = info.context, f"credits/{sla_id or ''}"
         _require_visible(context.principal, sla_id)
-        fetch = lambda last, limit: context.queries.credits(sla_id, after=last, limit=limit)  # noqa: E731
+
+        def fetch(last: str | None, limit: int) -> Page:
+            return context.queries.credits(sla_id, after=last, limit=limit, among=context.principal.sla_ids)
+
         return _connection(listing, "statement_id", first, after, fetch, credit_of, context)
 
     @resolves(resource("violations", description="Violations by their start"))
@@ -118,7 +127,7 @@ def _connection(
     """A page as a Relay connection. Its cursors are those of REST, and name the list they were made for."""
     if not 1 <= first <= MAX_PAGE:
         raise QueryInvalid(f"first is {first}; a page has 1 to {MAX_PAGE} items", parameter="first")
-    page = _visible(fetch, decode_cursor(after, listing), first, context.principal)
+    page = fetch(decode_cursor(after, listing), first)
     edges = [
         Edge(cursor=encode_cursor(listing, str(row[id_name])) or "", node=shape(row, context)) for row in page.rows
     ]
@@ -129,19 +138,6 @@ def _connection(
         end_cursor=edges[-1].cursor if edges else None,
     )
     return Connection(edges=edges, page_info=info)
-
-
-def _visible(fetch: Callable[[str | None, int], Page], last: str | None, limit: int, principal: Principal) -> Page:
-    """The next ``limit`` rows that the principal may see: a guest's page is full though it passes over others."""
-    page = fetch(last, limit)
-    if principal.sla_ids is None:
-        return page
-    rows: list[Row] = [row for row in page.rows if principal.may_see(row["sla_id"])]
-    while len(rows) < limit and page.last_id is not None:
-        page = fetch(page.last_id, limit)
-        rows += [row for row in page.rows if principal.may_see(row["sla_id"])]
-    # A full page may leave seen rows behind, so it says that there may be more; the next page is then empty at worst.
-    return Page(rows[:limit], page.last_id if len(rows) <= limit else "more")
 
 
 def _require_visible(principal: Principal, sla_id: str | None) -> None:

@@ -18,6 +18,7 @@ from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOpe
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
+from api.auth.guard import AUTHENTICATED, SCOPES
 from api.graphql.context import RequestContext, ViolationLists
 from api.graphql.errors import LimitExceeded, RequestUnusable, present_all
 from api.graphql.limits import Limits
@@ -67,7 +68,7 @@ def create_graphql(
         # OpenAPI could say no more than "any JSON": docs/schema.graphql is the description.
         include_in_schema=False,
         request_max_body_size=schemas.limits.body_bytes,
-        opt={"scopes": (), "authenticated": True},
+        opt={SCOPES: (), AUTHENTICATED: True},
     )
     def graphql(
         request: Request[Any, Any, Any], body: RawBody, principal: NamedDependency[Principal | None]

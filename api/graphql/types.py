@@ -12,7 +12,7 @@ from api.graphql.access import metric, resolves, resource, scoped
 from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
-from ledger.app.queries import Row
+from ledger.app.paging import Row
 from ledger.domain.money import format_minor_units
 from ledger.errors import AccessDenied
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import msgspec
 
 from api.parameters import CursorText, Limit, SlaId, decode_cursor, encode_cursor
-from api.rest.reading import Seen, reads
+from api.rest.routes import Seen, reads
 from api.rest.values import Digest, Seq, Withheld, Word
 from ledger.app.access import Scope
-from ledger.app.queries import Row
+from ledger.app.paging import Row
 
 _LISTING = "agreements"
 

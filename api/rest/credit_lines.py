@@ -24,13 +24,13 @@ from api.parameters import (
     encode_cursor,
     instant_parameter,
 )
-from api.rest.reading import reads, writes
+from api.rest.routes import reads, writes
 from api.rest.values import Instant, Money, Seq, Word, instant, money
 from ledger.app.access import Principal, Scope
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.exports import MEDIA_TYPE
 from ledger.app.lists import Lists
-from ledger.app.queries import Row
+from ledger.app.paging import Row
 
 _IN_MEMORY = 4 * 1024 * 1024
 _CHUNK = 64 * 1024

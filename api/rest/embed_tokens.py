@@ -5,20 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from litestar import post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody
 
 from api.auth.callers import Caller
-from api.auth.guard import SCOPES
 from api.auth.guests import MAX_TTL_S, MIN_TTL_S, GuestTokens
-from api.problems import PROBLEM_MEDIA_TYPE, Problem
-from api.rest.reading import Seen, security
+from api.rest.routes import Seen, writes
 from api.rest.values import Instant, Word, instant
 from ledger.app.access import Scope
 
-_NEEDED = (Scope.EMBED,)
 # Written so that the OpenAPI document, which points nowhere outside, has no address in it. `$` would also match before
 # a line feed.
 _ORIGIN = r"^(https:/{2}[a-z0-9.-]{1,253}|http:/{2}(localhost|127\.0\.0\.1|\[::1\]))(:[1-9][0-9]{0,4})?(?![\s\S])"
@@ -48,22 +43,13 @@ class GuestTokenAnswer(msgspec.Struct, frozen=True, kw_only=True):
     sla_ids: list[Word]
 
 
-@post(
+@writes(
     "/v1/embed/tokens",
-    sync_to_thread=True,
     summary="Make a guest token",
-    tags=["embedding"],
-    opt={SCOPES: _NEEDED},
-    security=security(_NEEDED),
-    responses={
-        status: ResponseSpec(Problem, generate_examples=False, description=meaning, media_type=PROBLEM_MEDIA_TYPE)
-        for status, meaning in {
-            400: "The body cannot be used",
-            401: "Credentials are missing, or do not hold",
-            403: "The asker does not hold a scope",
-            404: "There is no such agreement",
-        }.items()
-    },
+    tag="embedding",
+    scopes=(Scope.EMBED,),
+    status=201,
+    problems=(400, 404, 413, 503),
 )
 def make_guest_token(
     data: JSONBody[GuestTokenRequest],

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
-from litestar import get
-from litestar.datastructures import CacheControlHeader
+from litestar import Response
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
 
-from api.auth.guard import SCOPES
-from api.problems import PROBLEM_MEDIA_TYPE, NotReady, Problem
-from api.rest.reading import PUBLIC
+from api.problems import NotReady
+from api.rest.routes import PUBLIC, reads
 from ledger.app.queries import Health
 
-_NO_STORE = CacheControlHeader(no_store=True)
+_OF_NOW = {"cache-control": "no-store"}
 
 
 class Alive(msgspec.Struct, frozen=True):
@@ -36,40 +33,28 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     chain_not_replayed: Annotated[int, msgspec.Meta(description="Those that could not be replayed; see /v1/chain")]
 
 
-@get(
+@reads(
     "/health/live",
-    sync_to_thread=False,
-    cache_control=_NO_STORE,
     summary="Liveness",
-    tags=["health"],
-    opt={SCOPES: PUBLIC},
+    tag="health",
+    scopes=PUBLIC,
+    problems=(400,),
+    waits=False,
 )
-def live() -> Alive:
+def live() -> Response[Alive]:
     """Answers as long as the process does; looks at nothing else."""
-    return Alive()
+    return Response(Alive(), headers=_OF_NOW)
 
 
-@get(
-    "/health/ready",
-    sync_to_thread=True,
-    cache_control=_NO_STORE,
-    summary="Readiness",
-    tags=["health"],
-    opt={SCOPES: PUBLIC},
-    responses={
-        503: ResponseSpec(
-            Problem, generate_examples=False, description="Not ready, and why", media_type=PROBLEM_MEDIA_TYPE
-        )
-    },
-)
-def ready(health: NamedDependency[Health]) -> Ready:
+@reads("/health/ready", summary="Readiness", tag="health", scopes=PUBLIC)
+def ready(health: NamedDependency[Health]) -> Response[Ready]:
     """200 where questions can be answered, else a problem with status 503 that says what is missing."""
     found = health.check()
     if not found.ready or found.schema is None:
         current, head = (found.schema.current, found.schema.head) if found.schema else (None, None)
         reason = found.database_error or f"the database is at schema {current}, this version needs {head}"
         raise NotReady(reason, schema=current, schema_needed=head)
-    return Ready(
+    state = Ready(
         schema=found.schema.head,
         log_size=found.log_size,
         outbox_pending=found.outbox_pending,
@@ -77,3 +62,4 @@ def ready(health: NamedDependency[Health]) -> Ready:
         chain_transactions=found.chain_transactions,
         chain_not_replayed=found.chain_failures,
     )
+    return Response(state, headers=_OF_NOW)

@@ -15,9 +15,10 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
 from api.parameters import RequiredSlaId
-from api.receiving import AnyRequest, Intake, receives
+from api.receiving import AnyRequest, Intake
+from api.rest.routes import receives
 from api.rest.values import Digest
-from ledger.app.access import Principal
+from ledger.app.access import Principal, Scope
 from ledger.app.agreements import load_agreement
 from ledger.app.observations import RecordedBatch, record_observations
 from ledger.app.ports import Transaction
@@ -32,6 +33,7 @@ from ledger.ingest.request_log import RequestLog
 
 NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 MAX_SHOWN = 20
+_SCOPES = (Scope.WRITE_OBSERVATIONS,)
 
 Takes: TypeAlias = NamedDependency[Intake]
 Asker: TypeAlias = NamedDependency[Principal]
@@ -102,7 +104,13 @@ class TelemetryReceipt(msgspec.Struct, frozen=True):
     refused: list[RefusedSample]
 
 
-@receives("/v1/observations", summary="Record a request log", problems=(400, 404, 408, 413, 415, 503))
+@receives(
+    "/v1/observations",
+    summary="Record a request log",
+    tag="ingest",
+    scopes=_SCOPES,
+    problems=(400, 404, 408, 413, 415, 503),
+)
 async def post_observations(
     request: AnyRequest,
     intake: Takes,
@@ -137,7 +145,7 @@ async def post_observations(
     return await intake.take(request, NDJSON, intake.settings.max_observation_bytes, work)
 
 
-@receives("/v1/metrics", summary="Record OTLP metrics")
+@receives("/v1/metrics", summary="Record OTLP metrics", tag="ingest", scopes=_SCOPES)
 async def post_metrics(
     request: AnyRequest,
     intake: Takes,
@@ -159,7 +167,7 @@ async def post_metrics(
     return await intake.take(request, media_types, intake.settings.max_telemetry_bytes, work)
 
 
-@receives("/v1/breaker-events", summary="Record events of circuit breakers")
+@receives("/v1/breaker-events", summary="Record events of circuit breakers", tag="ingest", scopes=_SCOPES)
 async def post_breaker_events(
     request: AnyRequest,
     intake: Takes,

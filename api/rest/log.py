@@ -8,7 +8,7 @@ import msgspec
 from litestar import MediaType
 
 from api.parameters import Limit, Since, TreeSize
-from api.rest.reading import PUBLIC, Seen, reads
+from api.rest.routes import PUBLIC, Seen, reads
 from api.rest.values import Decimal, Digest, Seq, Withheld
 from ledger.app.access import Scope
 from ledger.app.queries import ChainStatus

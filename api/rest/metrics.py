@@ -6,7 +6,7 @@ from litestar import Response
 from litestar.di import NamedDependency
 
 from api.meters import CONTENT_TYPE, Meters
-from api.rest.reading import reads
+from api.rest.routes import reads
 from ledger.app.access import Scope
 
 

@@ -9,7 +9,7 @@ import msgspec
 from litestar import MediaType, Response
 
 from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, StatementId, decode_cursor, encode_cursor
-from api.rest.reading import Seen, reads
+from api.rest.routes import Seen, reads
 from api.rest.values import (
     Address,
     Count,
@@ -25,7 +25,7 @@ from api.rest.values import (
     money,
 )
 from ledger.app.access import BUNDLE_SCOPES, Scope
-from ledger.app.queries import Row
+from ledger.app.paging import Row
 from ledger.merkle.hasher import leaf_hash
 
 _RESULT_MEMBERS = {"target": ("target_percent",), "good": ("good", "attainment_percent")}

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import PathParameter
 
 from api.parameters import StatementId
-from api.rest.reading import PUBLIC, Seen, reads
+from api.rest.routes import PUBLIC, Seen, reads
 from ledger.app.access import Scope
 from ledger.app.tlog import PublicLog
 from ledger.errors import NotFound

@@ -19,11 +19,11 @@ from api.parameters import (
     decode_cursor,
     encode_cursor,
 )
-from api.rest.reading import reads
+from api.rest.routes import reads
 from api.rest.values import Digest, Instant, Money, Seq, Word, attainment_percent, instant, money
 from ledger.app.access import Principal, Scope
 from ledger.app.lists import Lists
-from ledger.app.queries import Row
+from ledger.app.paging import Row
 
 State: TypeAlias = Annotated[
     Literal["open", "closed", "withdrawn"] | None, QueryParameter(name="state", description="Only of this state")

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
 
 from api.parameters import CursorText, IdempotencyKey, Limit, decode_cursor, encode_cursor
-from api.rest.reading import reads, writes
+from api.rest.routes import reads, writes
 from api.rest.values import Instant, instant
 from ledger.app.access import Principal, Scope
 from ledger.app.webhook_desk import WebhookDesk

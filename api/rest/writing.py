@@ -6,18 +6,14 @@ comes again. A client need not send one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from litestar import MediaType, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
-from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody, PathParameter
 
 from api.parameters import SlaId
-from api.problems import PROBLEM_MEDIA_TYPE, Problem
+from api.rest.routes import writes
 from api.rest.values import Digest, Word
 from ledger.app.access import Scope
 from ledger.app.commands import Commands
@@ -25,20 +21,10 @@ from ledger.app.ports import Receipt
 from ledger.domain.calendar import parse_date
 from ledger.errors import BadInput
 
-MAX_BODY_BYTES = 256 * 1024
-
 Told: TypeAlias = NamedDependency[Commands]
 """The type of a handler's ``commands`` argument."""
 
 FirstDate: TypeAlias = Annotated[str, PathParameter(description="First local date of the period, such as 2023-12-19")]
-
-_MEANINGS = {
-    400: "The body or a parameter cannot be used; `data` names the field",
-    404: "There is no such agreement",
-    409: "The present state refuses it: other terms, an unknown collector, a period that is not over",
-    413: "The body is too large",
-    503: "The database cannot be written now; ask again",
-}
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,38 +93,13 @@ class DigestAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     first_period: _FirstPeriod = None
 
 
-def writes(
-    path: str,
-    *,
-    summary: str,
-    tag: str,
-    scopes: Sequence[Scope],
-    status: int = 202,
-    problems: Sequence[int] = (400, 404, 409, 413, 503),
-) -> HTTPRouteHandler:
-    """Decorator of a write in the thread pool that needs all of ``scopes``."""
-    responses = {
-        code: ResponseSpec(Problem, generate_examples=False, description=_MEANINGS[code], media_type=PROBLEM_MEDIA_TYPE)
-        for code in problems
-    }
-    return post(
-        path,
-        status_code=status,
-        sync_to_thread=True,
-        media_type=MediaType.JSON,
-        summary=summary,
-        tags=[tag],
-        responses=responses,
-        request_max_body_size=MAX_BODY_BYTES,
-        opt={"scopes": tuple(scopes)},
-    )
-
-
 @writes(
     "/v1/agreements",
     summary="Register an agreement",
     tag="agreements",
     scopes=(Scope.WRITE_AGREEMENTS,),
+    status=202,
+    problems=(400, 409, 413, 503),
 )
 def register_agreement(commands: Told, data: JSONBody[AgreementWrite]) -> AgreementRegistered:
     """Register a document that both parties signed. The same one again gives the first receipt."""
@@ -161,7 +122,6 @@ def register_agreement(commands: Told, data: JSONBody[AgreementWrite]) -> Agreem
     summary="What the customer signs for the chain",
     tag="agreements",
     scopes=(Scope.WRITE_AGREEMENTS,),
-    status=200,
     problems=(400, 413, 503),
 )
 def registration_digest(commands: Told, data: JSONBody[DigestAsked]) -> RegistrationDigest:
@@ -179,6 +139,7 @@ def registration_digest(commands: Told, data: JSONBody[DigestAsked]) -> Registra
     summary="Close a period",
     tag="agreements",
     scopes=(Scope.WRITE_PERIODS,),
+    status=202,
     problems=(400, 404, 409, 503),
 )
 def close_period(commands: Told, sla_id: SlaId, first: FirstDate) -> PeriodClosed:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from ledger.errors import AccessDenied, QueryInvalid, Unauthenticated
@@ -184,6 +185,12 @@ def require(principal: Principal, *scopes: Scope) -> None:
 
 def redact(resource: str, row: Mapping[str, Any], principal: Principal) -> tuple[dict[str, Any], list[str]]:
     """A row with None for every member the principal may not see, and the names of those members."""
-    needed = FIELD_SCOPES[resource]
-    withheld = [name for name in row if not principal.scopes >= needed.get(name, frozenset())]
+    hidden = _hidden(resource, principal.scopes)
+    withheld = [name for name in row if name in hidden] if hidden else []
     return {**row, **dict.fromkeys(withheld)}, withheld
+
+
+@lru_cache(maxsize=256)
+def _hidden(resource: str, scopes: frozenset[Scope]) -> frozenset[str]:
+    """The members of a resource's rows that need more than ``scopes``."""
+    return frozenset(name for name, needed in FIELD_SCOPES[resource].items() if not scopes >= needed)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from ledger.app.access import DEFAULT_TENANT
 from ledger.app.attestations import anchored, confirmed, proved
-from ledger.app.ports import Transaction
+from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event, load_salts
 from ledger.app.windows import judgements
 from ledger.domain.canonical import canonical_bytes
@@ -22,6 +24,24 @@ SIGNING_PREFIX = b"sla-ledger/bundle/v1\n"
 
 Sign = Callable[[bytes], bytes]
 """Ed25519 by the issuer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerBundles:
+    """``ledger.app.queries.BundleSource``: bundles are made from the ledger whenever one is asked for.
+
+    ``vkey_at`` gives the log's verifier key of the checkpoint of a size, ``sign`` is the issuer's.
+    """
+
+    database: Database
+    vkey_at: Callable[[Transaction, int], str]
+    sign: Sign
+
+    def get(self, statement_id: str, tenant: str = DEFAULT_TENANT) -> bytes:
+        """The bundle of a statement of one tenant; raises ``NotFound``."""
+        with self.database.of_tenant(tenant).read() as tx:
+            vkey = self.vkey_at(tx, tx.log.checkpoint_size() or 0)
+            return build_bundle(tx, statement_id, vkey=vkey, sign=self.sign)
 
 
 def signing_message(bundle: Mapping[str, Any]) -> bytes:

@@ -1,19 +1,19 @@
 """Lists that are continued by key, and what a principal may see of their rows: windows, violations, credit lines.
 
-A page is read by its key (start, id), so it costs the same wherever it stands. Rows are those of
-``ledger.app.ports.Views`` without what the principal may not see: that is None and named in ``withheld``.
+Rows are those of ``ledger.app.ports.Views`` without what the principal may not see: that is None and named in
+``withheld``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from ledger.app.access import METRIC_SCOPES, Principal, redact
 from ledger.app.exports import ControlTotals, credit_rows, write_credit_export
+from ledger.app.paging import Page, Row, no_place, page_of, place_of
 from ledger.app.ports import Database, Transaction
-from ledger.app.queries import Page, Row
-from ledger.errors import CursorInvalid, NotFound
+from ledger.errors import NotFound
 
 _COUNTS = ("good", "valid", "bad", "worst")
 
@@ -40,7 +40,7 @@ class Lists:
             objectives = tx.views.agreement(sla_id)["document"]["objectives"]
             rows = tx.views.windows_page(sla_id, period, after=_index(after), limit=limit + 1)
         shown = [_window(row, objectives, principal) for row in rows]
-        return _page(shown, limit, "index")
+        return page_of(shown, limit, "index")
 
     def violations(
         self,
@@ -58,10 +58,10 @@ class Lists:
                 sla_ids=_visible_agreements(tx, principal, sla_id),
                 state=state,
                 objective=objective,
-                after=_place(after, tx.views.violation),
+                after=place_of(after, tx.views.violation),
                 limit=limit + 1,
             )
-        return _page([visible_violation(row, principal) for row in rows], limit, "id")
+        return page_of([visible_violation(row, principal) for row in rows], limit, "id")
 
     def violation(self, principal: Principal, violation_id: str) -> Row:
         """Raises ``NotFound``."""
@@ -87,10 +87,10 @@ class Lists:
                 sla_ids=_visible_agreements(tx, principal, sla_id),
                 statement_id=statement_id,
                 status=status,
-                after=_place(after, tx.views.credit_line),
+                after=place_of(after, tx.views.credit_line),
                 limit=limit + 1,
             )
-        return _page(rows, limit, "id")
+        return page_of(rows, limit, "id")
 
     def export_credits(
         self, principal: Principal, out: IO[bytes], *, from_ns: int | None, to_ns: int | None
@@ -135,27 +135,7 @@ def _visible_agreements(tx: Transaction, principal: Principal, sla_id: str | Non
     return frozenset({sla_id})
 
 
-def _place(after: str | None, find: Callable[[str], Row]) -> tuple[int, str] | None:
-    """Where the row named ``after`` stands: what a list is ordered by never changes of a row."""
-    if after is None:
-        return None
-    try:
-        return find(after)["start_ns"], after
-    except NotFound:
-        raise _no_place(after) from None
-
-
 def _index(after: str | None) -> int | None:
     if after is not None and not (after.isascii() and after.isdigit() and len(after) <= 7):
-        raise _no_place(after)
+        raise no_place(after)
     return None if after is None else int(after)
-
-
-def _no_place(after: str) -> CursorInvalid:
-    return CursorInvalid("the cursor names nothing in this ledger; start again without one", after=after[:200])
-
-
-def _page(rows: Sequence[Row], limit: int, id_name: str) -> Page:
-    """One row more than ``limit`` was asked for: it tells whether there is another page."""
-    found = rows[:limit]
-    return Page(found, str(found[-1][id_name]) if len(rows) > limit else None)

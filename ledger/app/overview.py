@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
 from typing import Any, Final
 
 from ledger.app.access import BUNDLE_SCOPES, METRIC_SCOPES, Principal, Scope, redact
+from ledger.app.lists import visible_violation
+from ledger.app.paging import Row
 from ledger.app.ports import Transaction
 from ledger.domain.compensation import ObjectiveState, judge
 from ledger.domain.money import PARTS_PER_BILLION, percent_ppb
 from ledger.domain.window import WindowState
 from ledger.errors import NotFound
 
-Row = Mapping[str, Any]
-
 MAX_BARS: Final = 120
 MAX_PERIODS: Final = 12
 MAX_VIOLATIONS: Final = 50
+MAX_LINES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +70,6 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """A run of windows in which an objective was missed. ``closed_ns`` None: it goes on. ``cause`` None: unknown."""
-
-    objective: str
-    opened_ns: int
-    closed_ns: int | None
-    windows: int
-    cause: str | None
-    evidence: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Settled:
     """One statement as a line: its credit and how far its proof has come (none, proved, anchored, confirmed)."""
 
@@ -94,9 +81,11 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """See the module. ``statements`` are the newest first, ``shown`` is the one that objectives and bars are of.
+    """See the module. ``statements`` are the newest first, ``shown`` is the one that all but them is of.
 
-    ``credit_totals`` are minor units by currency, over all periods that were ever settled.
+    ``violations`` (newest first, without those withdrawn) and ``credit_lines`` are rows of ``Views``, as far as the
+    reader may see them; the counts say how many there are of which these are the first. ``credit_totals`` are minor
+    units by currency, over all periods that were ever settled.
     """
 
     agreement: Row
@@ -105,7 +94,10 @@ class Overview:
     statement_count: int
     objectives: tuple[ObjectiveNow, ...]
     bars: tuple[Bar, ...]
-    violations: tuple[Violation, ...] | None
+    violations: tuple[Row, ...] | None
+    violation_count: int
+    credit_lines: tuple[Row, ...] | None
+    credit_line_count: int
     credit_totals: Mapping[str, int] | None
     withheld: tuple[str, ...]
 
@@ -125,6 +117,9 @@ def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period:
     objectives = _terms(agreement, shown)
     visible = [terms for terms in objectives if principal.holds(*terms.scopes)]
     may_violations, may_credits = principal.holds(Scope.READ_VIOLATIONS), principal.holds(Scope.READ_CREDITS)
+    violations = _violations(tx, shown, principal) if may_violations else []
+    lines = _lines(tx, shown) if may_credits else []
+    parts = (("violations", may_violations), ("credit_lines", may_credits), ("credit_totals", may_credits))
     return Overview(
         agreement=agreement,
         shown=shown,
@@ -132,12 +127,35 @@ def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period:
         statement_count=len(rows),
         objectives=tuple(_objective_now(terms, shown, principal) for terms in objectives),
         bars=tuple(bars(windows, visible, targets=principal.holds(Scope.READ_THRESHOLDS))),
-        violations=tuple(missed_runs(windows, visible))[:MAX_VIOLATIONS] if may_violations else None,
+        violations=tuple(violations[:MAX_VIOLATIONS]) if may_violations else None,
+        violation_count=len(violations),
+        credit_lines=tuple(lines[:MAX_LINES]) if may_credits else None,
+        credit_line_count=len(lines),
         credit_totals=_totals(rows) if may_credits else None,
-        withheld=tuple(
-            name for name, held in (("violations", may_violations), ("credit_totals", may_credits)) if not held
-        ),
+        withheld=tuple(name for name, held in parts if not held),
     )
+
+
+def _violations(tx: Transaction, shown: Row | None, principal: Principal) -> list[Row]:
+    """The violations of a period that still hold, newest first."""
+    if shown is None:
+        return []
+    rows = tx.views.violations(
+        sla_ids=frozenset({shown["sla_id"]}),
+        after=(shown["start_ns"], ""),
+        before_ns=shown["end_ns"],
+        # One for each objective and first window: there can be no more.
+        limit=shown["windows"] * len(shown["objectives"]),
+    )
+    return [visible_violation(row, principal) for row in rows if row["state"] != "withdrawn"][::-1]
+
+
+def _lines(tx: Transaction, shown: Row | None) -> Sequence[Row]:
+    """The credit lines of a statement. Each violation has one, one has none, and each may be taken back once."""
+    if shown is None:
+        return []
+    limit = 2 * (shown["windows"] * len(shown["objectives"]) + 1)
+    return tx.views.credit_lines(statement_id=shown["id"], limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,26 +190,6 @@ def bars(windows: Sequence[Row], objectives: Sequence[ObjectiveTerms], *, target
             excluded_requests=sum(sum(row["excluded_requests"].values()) for row in group),
             cells={terms.id: _bar_cell(group, terms, targets=targets) for terms in objectives},
         )
-
-
-def missed_runs(windows: Sequence[Row], objectives: Sequence[ObjectiveTerms]) -> list[Violation]:
-    """Maximal runs of observed windows below an objective's target, newest first. Idle windows end a run."""
-    runs = [run for terms in objectives for run in _runs(windows, terms)]
-    return sorted(runs, key=lambda run: (-run.opened_ns, run.objective))
-
-
-def _runs(windows: Sequence[Row], terms: ObjectiveTerms) -> Iterator[Violation]:
-    for missed, group in groupby(windows, key=partial(_missed, terms=terms)):
-        if missed:
-            rows = list(group)
-            yield Violation(terms.id, rows[0]["start_ns"], rows[-1]["end_ns"], len(rows), None, ())
-
-
-def _missed(row: Row, terms: ObjectiveTerms) -> bool:
-    cell = row["cells"].get(terms.id)
-    if row["state"] != WindowState.OBSERVED or cell is None:
-        return False
-    return judge(cell["good"], cell["good"] + cell["bad"], terms.target_ppb) is ObjectiveState.BREACHED
 
 
 def _bar_state(group: Sequence[Row]) -> str:

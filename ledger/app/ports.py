@@ -421,11 +421,23 @@ class Views(Protocol):
 
     def agreements(self) -> Sequence[Mapping[str, Any]]: ...
 
+    def agreements_page(
+        self, *, sla_ids: frozenset[str] | None = None, after: str | None = None, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Up to ``limit`` rows of ``agreements`` by sla_id, from the one after ``after`` on."""
+        ...
+
     def agreement(self, sla_id: str) -> Mapping[str, Any]:
         """Raises ``NotFound``."""
         ...
 
     def statements(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...
+
+    def statements_page(
+        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Up to ``limit`` rows of ``statements`` by (start of the period, id), from the place ``after`` on."""
+        ...
 
     def statement(self, statement_id: str) -> Mapping[str, Any]:
         """Raises ``NotFound``."""
@@ -439,7 +451,16 @@ class Views(Protocol):
         """Every tenant that has an agreement: the one question that reaches across tenants."""
         ...
 
-    def credits(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...
+    def credits(
+        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Up to ``limit`` credits by (start of the period, statement's id), from the place ``after`` on.
+
+        {statement_id, sla_id, period, currency, minor_units, status, proof_ref, seq}. ``status`` is ``issued``: a
+        credit exists from its statement on. ``proof_ref`` is the hash of the proof that it follows from the sealed
+        counts, or null while there is none.
+        """
+        ...
 
     def windows_page(self, sla_id: str, period: str, *, after: int | None, limit: int) -> Sequence[Mapping[str, Any]]:
         """``windows`` in pages: up to ``limit`` from the index after ``after`` on."""
@@ -452,9 +473,10 @@ class Views(Protocol):
         state: str | None = None,
         objective: str | None = None,
         after: tuple[int, str] | None = None,
+        before_ns: int | None = None,
         limit: int,
     ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` violations by (start, id), from the place ``after`` on.
+        """Up to ``limit`` violations by (start, id), from the place ``after`` on, that start before ``before_ns``.
 
         {id, sla_id, objective, state (open, closed, withdrawn), start_ns, end_ns, period, service, indicator, target,
         revision, first_window, windows, good, valid, bad, worst, evidence, ended_by, reason, doc_sha256, credit, seq}.

@@ -7,21 +7,20 @@ transport turns them into its own shapes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Protocol, TypedDict
 
 from ledger.app import sla_report
 from ledger.app.access import DEFAULT_TENANT, Principal
 from ledger.app.observations import ReadRows
 from ledger.app.overview import Overview, read_overview
+from ledger.app.paging import Page, Row, page_of, place_of, row_of
 from ledger.app.ports import Database, StageWait, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
 from ledger.domain.interval import Interval
-from ledger.errors import CursorInvalid, NotFound, OutsideTree, SlaLedgerError
-
-Row = Mapping[str, Any]
+from ledger.errors import NotFound, OutsideTree, SlaLedgerError
 
 
 class BundleSource(Protocol):
@@ -64,14 +63,6 @@ class ChainStatus(TypedDict):
     error: str | None
     total: int
     transactions: list[ChainTransactionStatus]
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some rows of a list in its order; ``last_id`` continues after them and is None at the end."""
-
-    rows: Sequence[Row]
-    last_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +132,30 @@ class Queries:
         with self._database.read() as tx:
             return tx.log.size()
 
-    def agreements(self, *, after: str | None, limit: int, among: Set[str] | None = None) -> Page:
+    def agreements(self, *, after: str | None, limit: int, among: frozenset[str] | None = None) -> Page:
         """Agreements in their newest terms, by sla_id, which an amendment does not change.
 
         Lists have rows of the agreements ``among`` alone, None: of all.
         """
         with self._database.read() as tx:
-            rows = sorted(_among(tx.views.agreements(), among), key=lambda row: str(row["sla_id"]))
-        return _page(rows, "sla_id", after, limit)
+            if after is not None:
+                row_of(after, tx.views.agreement)
+            rows = tx.views.agreements_page(sla_ids=among, after=after, limit=limit + 1)
+        return page_of(rows, limit, "sla_id")
 
     def agreement(self, sla_id: str) -> Row:
         """Raises ``NotFound``."""
         with self._database.read() as tx:
             return tx.views.agreement(sla_id)
 
-    def statements(self, sla_id: str | None, *, after: str | None, limit: int, among: Set[str] | None = None) -> Page:
-        """Statements by start of their period and version. Raises ``NotFound`` for an unknown agreement."""
+    def statements(
+        self, sla_id: str | None, *, after: str | None, limit: int, among: frozenset[str] | None = None
+    ) -> Page:
+        """Statements by start of their period and id. Raises ``NotFound`` for an unknown agreement."""
         with self._database.read() as tx:
-            rows = _among(tx.views.statements(_known(tx, sla_id)), among)
-        return _page(rows, "id", after, limit)
+            place = place_of(after, tx.views.statement)
+            rows = tx.views.statements_page(sla_ids=_known(tx, sla_id, among), after=place, limit=limit + 1)
+        return page_of(rows, limit, "id")
 
     def statement(self, statement_id: str) -> LoggedStatement:
         """Raises ``NotFound``."""
@@ -167,11 +163,15 @@ class Queries:
             row = tx.views.statement(statement_id)
             return LoggedStatement(row, issued_event(tx, row["id"]))
 
-    def credits(self, sla_id: str | None, *, after: str | None, limit: int, among: Set[str] | None = None) -> Page:
+    def credits(
+        self, sla_id: str | None, *, after: str | None, limit: int, among: frozenset[str] | None = None
+    ) -> Page:
         """Credits by start of their statement's period. Raises ``NotFound`` for an unknown agreement."""
         with self._database.read() as tx:
-            rows = _among(tx.views.credits(_known(tx, sla_id)), among)
-        return _page(rows, "statement_id", after, limit)
+            # Every credit is of a statement, and stands where that does.
+            place = place_of(after, tx.views.statement)
+            rows = tx.views.credits(sla_ids=_known(tx, sla_id, among), after=place, limit=limit + 1)
+        return page_of(rows, limit, "statement_id")
 
     def uptime(self, within: Interval, *, may_see: Callable[[str], bool]) -> sla_report.Uptime:
         """See ``ledger.app.sla_report.uptime``."""
@@ -315,30 +315,14 @@ def unsigned_since_ns(tx: Transaction) -> int | None:
     return tx.events.at(signed).recorded_at_ns if signed < tx.log.size() else None
 
 
-def _page(rows: Sequence[Row], id_name: str, after: str | None, limit: int) -> Page:
-    """The ``limit`` rows after the one named ``after``.
-
-    The lists are ordered by what never changes of a row and nothing is ever removed, so a walk sees each row
-    that was there when it began exactly once, whatever is added meanwhile.
-    """
-    start = 0
-    if after is not None:
-        start = next((index + 1 for index, row in enumerate(rows) if row[id_name] == after), 0)
-        if start == 0:
-            raise CursorInvalid("the cursor names nothing in this ledger; start again without one", after=after)
-    found = rows[start : start + limit]
-    return Page(found, str(found[-1][id_name]) if start + limit < len(rows) else None)
-
-
-def _among(rows: Sequence[Row], sla_ids: Set[str] | None) -> Sequence[Row]:
-    return rows if sla_ids is None else [row for row in rows if row["sla_id"] in sla_ids]
-
-
-def _known(tx: Transaction, sla_id: str | None) -> str | None:
+def _known(tx: Transaction, sla_id: str | None, among: frozenset[str] | None) -> frozenset[str] | None:
+    """The agreements that a list is about; None: all."""
+    if sla_id is None:
+        return among
     # An empty list for a misspelt id would read as "no statements".
-    if sla_id is not None:
-        tx.views.agreement(sla_id)
-    return sla_id
+    tx.views.agreement(sla_id)
+    only = frozenset({sla_id})
+    return only if among is None else only & among
 
 
 def _covering_size(tx: Transaction, seq: int, current: int) -> int:

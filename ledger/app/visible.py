@@ -12,7 +12,8 @@ from typing import Any
 
 from ledger.app.access import BUNDLE_SCOPES, METRIC_SCOPES, Principal, redact, require
 from ledger.app.overview import Overview
-from ledger.app.queries import ChainStatus, Inclusion, LoggedStatement, Page, Queries, Row
+from ledger.app.paging import Page, Row
+from ledger.app.queries import ChainStatus, Inclusion, LoggedStatement, Queries
 from ledger.domain.events import StoredEvent
 from ledger.errors import NotFound
 

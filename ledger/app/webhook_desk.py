@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ledger.app.access import DEFAULT_TENANT, Principal, Scope, require
+from ledger.app.paging import Row
 from ledger.app.ports import Database, DeliveryAttempt, Randomness
-from ledger.app.queries import Row
 from ledger.app.webhooks import Endpoint, load_endpoint, register_endpoint, rotate_secret, set_state
 from ledger.domain.instant import Clock
 

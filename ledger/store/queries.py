@@ -7,9 +7,9 @@ who appended at ``seq`` n knows whether the row is new enough.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ledger.errors import NotFound
 
@@ -56,6 +56,10 @@ class ViewReader(Protocol):
         ...
 
 
+_RowsOf: TypeAlias = Callable[[str], Sequence[ViewRow]]
+"""The rows of a view, by its name."""
+
+
 class StoredViews:
     """``ledger.app.ports.Views`` over stored view rows."""
 
@@ -66,6 +70,13 @@ class StoredViews:
         """{sla_id, service, terms_version, doc_sha256, document, seq}: the latest terms of each, oldest first."""
         rows = [_agreement(row) for row in self._reader.rows("view_agreement")]
         return sorted(rows, key=lambda row: int(row["seq"]))
+
+    def agreements_page(
+        self, *, sla_ids: frozenset[str] | None = None, after: str | None = None, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        place = None if after is None else (after,)
+        rows = self._reader.page("view_agreement", ("sla_id",), after=place, limit=limit, **_given(sla_id=sla_ids))
+        return [_agreement(row) for row in rows]
 
     def agreement(self, sla_id: str) -> Mapping[str, Any]:
         return _agreement(_only(self._reader.rows("view_agreement", sla_id=sla_id), "agreement", sla_id))
@@ -88,13 +99,13 @@ class StoredViews:
           how many blocks stood then, its own included; before, it is 0.
         """
         found = self._reader.rows("view_statement", **_filter(sla_id))
-        attestations, anchors = self._by_statement("view_attestation"), self._by_statement("view_anchor")
-        confirmations = self._by_statement("view_anchor_confirmation")
-        rows = []
-        for row in found:
-            name = row.columns["statement_id"]
-            rows.append(_statement(row, attestations.get(name), anchors.get(name), confirmations.get(name)))
-        return sorted(rows, key=_by_start)
+        return sorted(self._statements(found, self._reader.rows), key=_by_start)
+
+    def statements_page(
+        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        rows = self._page_of_statements("view_statement", sla_ids, after, limit)
+        return self._statements(rows, self._among(rows))
 
     def statement(self, statement_id: str) -> Mapping[str, Any]:
         row = _only(self._reader.rows("view_statement", statement_id=statement_id), "statement", statement_id)
@@ -103,18 +114,12 @@ class StoredViews:
         confirmation = self._reader.rows("view_anchor_confirmation", statement_id=statement_id)
         return _statement(row, next(iter(attestation), None), next(iter(anchor), None), next(iter(confirmation), None))
 
-    def credits(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]:
-        """{statement_id, sla_id, period, currency, minor_units, status, proof_ref, seq} by start.
-
-        ``status`` is ``issued``: a credit exists from its statement on. ``proof_ref`` is the hash of the proof
-        that it follows from the sealed counts, or null while there is none.
-        """
-        attestations = self._by_statement("view_attestation")
-        found = sorted(
-            self._reader.rows("view_credit", **_filter(sla_id)),
-            key=lambda row: (row.columns["start_ns"], row.columns["statement_id"]),
-        )
-        return [_credit(row, attestations.get(row.columns["statement_id"])) for row in found]
+    def credits(
+        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        rows = self._page_of_statements("view_credit", sla_ids, after, limit)
+        attestations = _by_statement(self._among(rows)("view_attestation"))
+        return [_credit(row, attestations.get(row.columns["statement_id"])) for row in rows]
 
     def windows_page(self, sla_id: str, period: str, *, after: int | None, limit: int) -> Sequence[Mapping[str, Any]]:
         place = None if after is None else (after,)
@@ -130,11 +135,14 @@ class StoredViews:
         state: str | None = None,
         objective: str | None = None,
         after: tuple[int, str] | None = None,
+        before_ns: int | None = None,
         limit: int,
     ) -> Sequence[Mapping[str, Any]]:
         equal = _given(sla_id=sla_ids, state=state, objective=objective)
-        order = ("start_ns", "violation_id")
-        return self._violations(self._reader.page("view_violation", order, after=after, limit=limit, **equal))
+        rows = self._reader.page(
+            "view_violation", ("start_ns", "violation_id"), after=after, before=before_ns, limit=limit, **equal
+        )
+        return self._violations(rows)
 
     def violation(self, violation_id: str) -> Mapping[str, Any]:
         found = self._reader.rows("view_violation", violation_id=violation_id)
@@ -176,6 +184,27 @@ class StoredViews:
         rows = self._reader.rows("view_webhook", endpoint_id=endpoint_id)
         return _webhook(_only(rows, "webhook endpoint", endpoint_id))
 
+    def _page_of_statements(
+        self, view: str, sla_ids: frozenset[str] | None, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[ViewRow]:
+        order = ("start_ns", "statement_id")
+        return self._reader.page(view, order, after=after, limit=limit, **_given(sla_id=sla_ids))
+
+    def _among(self, rows: Sequence[ViewRow]) -> _RowsOf:
+        """Rows of other views about the statements of these rows."""
+        names = {row.columns["statement_id"] for row in rows}
+        return lambda view: self._reader.rows_among(view, "statement_id", names)
+
+    def _statements(self, rows: Sequence[ViewRow], rows_of: _RowsOf) -> list[dict[str, Any]]:
+        """Statements with what was proved, anchored and confirmed of them."""
+        attestations, anchors, confirmations = (
+            _by_statement(rows_of(view)) for view in ("view_attestation", "view_anchor", "view_anchor_confirmation")
+        )
+        named = ((row, row.columns["statement_id"]) for row in rows)
+        return [
+            _statement(row, attestations.get(name), anchors.get(name), confirmations.get(name)) for row, name in named
+        ]
+
     def _violations(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
         """Violations with the sum of their credit lines."""
         sums: dict[str, dict[str, Any]] = {}
@@ -188,11 +217,8 @@ class StoredViews:
 
     def _lines(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
         """Lines with what was proved and anchored of their statements."""
-        names = {row.columns["statement_id"] for row in rows}
-        attestations, anchors = (
-            {row.columns["statement_id"]: row for row in self._reader.rows_among(view, "statement_id", names)}
-            for view in ("view_attestation", "view_anchor")
-        )
+        rows_of = self._among(rows)
+        attestations, anchors = (_by_statement(rows_of(view)) for view in ("view_attestation", "view_anchor"))
         found = ((row, row.columns["statement_id"]) for row in rows)
         return [_credit_line(row, attestations.get(name), anchors.get(name)) for row, name in found]
 
@@ -215,14 +241,15 @@ class StoredViews:
         rows = self._reader.rows("view_telemetry_source", service=service, source=source)
         return next((row.body for row in rows), None)
 
-    def _by_statement(self, view: str) -> Mapping[str, ViewRow]:
-        return {row.columns["statement_id"]: row for row in self._reader.rows(view)}
-
 
 def telling_order(row: ViewRow) -> tuple[int, int, str, str]:
     """Sorts rows of evidence: the most severe first, then the newest, then by what never ties."""
     columns = row.columns
     return -columns["severity"], -columns["to_ns"], columns["series"], columns["event_id"]
+
+
+def _by_statement(rows: Iterable[ViewRow]) -> Mapping[str, ViewRow]:
+    return {row.columns["statement_id"]: row for row in rows}
 
 
 def _evidence(row: ViewRow) -> dict[str, Any]:

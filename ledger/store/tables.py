@@ -294,6 +294,12 @@ def _statement_id() -> Column[str]:
     return Column("statement_id", String(120), nullable=False)
 
 
+def _text_key(name: str, length: int) -> Column[str]:
+    """An id that a list is continued by: ordered by code points in every database."""
+    ordered = String(length, collation="C")
+    return Column(name, String(length).with_variant(ordered, "postgresql"), nullable=False)
+
+
 def _start_ns() -> Column[int]:
     return Column("start_ns", _BIGINT, nullable=False)
 
@@ -304,17 +310,11 @@ view_window = _view(
     [_sla_id(), Column("period", String(16), nullable=False), Column("window_index", Integer, nullable=False)],
     [_start_ns()],
 )
-view_statement = _view("view_statement", [_statement_id()], [_sla_id(), _start_ns()])
-view_credit = _view("view_credit", [_statement_id()], [_sla_id(), _start_ns()])
+view_statement = _view("view_statement", [_text_key("statement_id", 120)], [_sla_id(), _start_ns()])
+view_credit = _view("view_credit", [_text_key("statement_id", 120)], [_sla_id(), _start_ns()])
 view_attestation = _view("view_attestation", [_statement_id()])
 view_anchor = _view("view_anchor", [_statement_id()])
 view_anchor_confirmation = _view("view_anchor_confirmation", [_statement_id()])
-
-
-def _text_key(name: str, length: int) -> Column[str]:
-    """An id that a list is continued by: ordered by code points in every database."""
-    ordered = String(length, collation="C")
-    return Column(name, String(length).with_variant(ordered, "postgresql"), nullable=False)
 
 
 view_violation = _view(
@@ -378,9 +378,12 @@ view_webhook = _view(
     "view_webhook", [Column("endpoint_id", String(27), nullable=False)], [Column("state", String(10), nullable=False)]
 )
 
-Index(None, view_statement.c.tenant, view_statement.c.sla_id)
-Index(None, view_credit.c.tenant, view_credit.c.sla_id)
-for _table, _key in ((view_violation, "violation_id"), (view_credit_line, "line_id")):
+for _table, _key in (
+    (view_statement, "statement_id"),
+    (view_credit, "statement_id"),
+    (view_violation, "violation_id"),
+    (view_credit_line, "line_id"),
+):
     Index(None, _table.c.tenant, _table.c.start_ns, _table.c[_key])
     Index(None, _table.c.tenant, _table.c.sla_id, _table.c.start_ns, _table.c[_key])
 Index(

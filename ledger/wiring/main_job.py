@@ -113,7 +113,7 @@ def _evidence(services: Services, agreement: Agreement, batch: RecordedBatch, st
         statement=statement,
         proof_hash=None if proof is None else proof.payload["proof_hash"],
         tx_hash=None if placed is None else placed.payload["tx_hash"],
-        bundle=services.get(statement.id),
+        bundle=services.bundles.get(statement.id),
         opening=opening,
         trust=trust,
     )

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from ledger.app.access import DEFAULT_TENANT
-from ledger.app.bundles import build_bundle
+from ledger.app.bundles import LedgerBundles
 from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
 from ledger.app.closing import Schedule
 from ledger.app.commands import Commands
@@ -135,6 +134,7 @@ class Services:
         self.issuer_key = self.keyring.signing_key("issuer")
         self.log_signer = open_signer(folder / "keys", self.keyring, first_log_key, os.environ.get(LOG_KEY_VARIABLE))
         self.public_log = PublicLog(self.database, self.log_signer.identity)
+        self.bundles = LedgerBundles(self.database, self.log_signer.vkey_at, self.issuer_key.sign)
         self._cosigners = self._open_witnesses(notify)
         self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
         self._lock: DirectoryLock | None = None
@@ -207,17 +207,6 @@ class Services:
         """Load the proving keys now instead of with the first proof. Raises ``ProverUnavailable``."""
         for prover in self._provers.values():
             prover.warm()
-
-    @property
-    def queries_bundles(self) -> Services:
-        """The source of bundles: they are made from the ledger when asked for."""
-        return self
-
-    def get(self, statement_id: str, tenant: str = DEFAULT_TENANT) -> bytes:
-        """The bundle of a statement of one tenant; raises ``NotFound``."""
-        with self.database.of_tenant(tenant).read() as tx:
-            vkey = self.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
-            return build_bundle(tx, statement_id, vkey=vkey, sign=self.issuer_key.sign)
 
     def guest_seed(self) -> bytes:
         """The secret that guest tokens are signed with, made when it is first needed."""

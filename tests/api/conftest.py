@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,27 @@ from api.app import create_app
 from api.auth.guests import GuestTokens
 from api.desks import Desks
 from api.edge import Edge
+from api.receiving import Intake
+from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
 from ledger.app.ports import Receipt
 from ledger.app.queries import ChainStatus, Health, Queries, SchemaState
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk
+from ledger.attest.attestor import CircuitAttestor
+from ledger.attest.circuits import load_circuits
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.domain import naming
+from ledger.domain.agreement import Agreement
 from ledger.domain.events import NewEvent
 from ledger.domain.instant import SECOND_NS, Clock
 from ledger.errors import NotFound
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
+from ledger.resources import resource_dir
+from ledger.settings import IngestSettings
 from ledger.store.database import SqliteDatabase
+from ledger.wiring.chain_identity import ChainIdentity
 
 HOUR_NS = 3_600 * SECOND_NS
 DAY_NS = 24 * HOUR_NS
@@ -275,6 +284,18 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     database.close()
 
 
+class AnyCollector:
+    """``ledger.app.commands.AcceptedCollectors`` that holds every key."""
+
+    def require(self, agreement: Agreement) -> None:
+        """All can be sealed."""
+
+
+@cache
+def attestor() -> CircuitAttestor:
+    return CircuitAttestor(load_circuits(resource_dir("circuits")), {})
+
+
 def guests_of(ledger: Ledger, clock: Clock) -> GuestTokens:
     """Makes guest tokens over the test's database and clock."""
     return GuestTokens(b"\x05" * 32, ledger.database, clock.now_ns, Counted())
@@ -282,15 +303,25 @@ def guests_of(ledger: Ledger, clock: Clock) -> GuestTokens:
 
 def app_over(ledger: Ledger, **options: Any) -> Edge:
     """The application as ``up`` serves it; ``options`` are those of ``create_app``."""
-    options.setdefault("guests", guests_of(ledger, Seconds()))
+    clock = Seconds()
+    options.setdefault("guests", guests_of(ledger, clock))
     queries = Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
     health = Health(ledger.database, schema_state=lambda: ledger.schema, chain_status=lambda: ledger.chain)
     public_log = PublicLog(ledger.database, LogIdentity(LOG_KEY.key, verify))
     desks = Desks(
         queries=queries,
         public_log=public_log,
-        credit_desk=CreditDesk(ledger.database, Seconds()),
-        webhooks=WebhookDesk(ledger.database, Seconds(), Counted()),
+        credit_desk=CreditDesk(ledger.database, clock),
+        webhooks=WebhookDesk(ledger.database, clock, Counted()),
+        commands=Commands(
+            ledger.database,
+            attestor(),
+            collectors=AnyCollector(),
+            signing=ChainIdentity(131277322940537, REGISTRY),
+            verify=verify,
+            clock=clock,
+        ),
+        intake=Intake(ledger.database, attestor(), clock, IngestSettings()),
     )
     return create_app(desks, health=health, **options)
 

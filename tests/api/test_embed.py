@@ -55,7 +55,10 @@ def settled(ledger: Ledger) -> str:
         objective("ttft", 9, 9, "95", "met"),
         objective("response", 0, 0, "99", "no_data"),
     ]
-    ledger.statement(sla_id, objectives=objectives)
+    name = ledger.statement(sla_id, objectives=objectives)
+    figures = {"good": 9, "valid": 10, "bad": 1, "worst": {"window": 0, "good": 9, "valid": 10}, "ended_by": "met"}
+    missed = ledger.violation(sla_id, 0, **figures)
+    ledger.credit_line(sla_id, name, violation_id=missed)
     return sla_id
 
 
@@ -92,8 +95,17 @@ def test_one_answer_has_everything(ledger: Ledger, client: Client) -> None:
     assert (first["state"], second["state"], third["state"]) == ("observed", "observed", "no_data")
     assert [bar["cells"]["availability"]["verdict"] for bar in found["bars"]] == ["missed", "clean", None]
     (violation,) = found["violations"]
-    assert (violation["objective"], violation["windows"]) == ("availability", 1)
-    assert violation["closed"]["ns"] == str(FIRST_NS + HOUR_NS)
+    assert (violation["objective"], violation["state"], violation["windows"]) == ("availability", "closed", 1)
+    assert (violation["opened"]["ns"], violation["closed"]["ns"]) == (str(FIRST_NS), str(FIRST_NS + HOUR_NS))
+    (signal,) = violation["evidence"]
+    assert (signal["kind"], signal["at"]["ns"], signal["summary"]) == (
+        "gpu_sample",
+        str(FIRST_NS),
+        "DRAM_ACTIVE 0.91",
+    )
+    (line,) = found["credit_lines"]
+    assert (line["violation_id"], line["status"], line["credit"]) == (violation["id"], "draft", violation["credit"])
+    assert (found["violation_count"], found["credit_line_count"]) == (1, 1)
     (statement,) = found["statements"]
     assert statement["credit"] == {"currency": "USD", "minor_units": "80000", "amount": "800.00"}
     assert found["credit_totals"] == [statement["credit"]]
@@ -157,7 +169,10 @@ def test_what_may_not_be_seen_is_nowhere_in_the_answer(ledger: Ledger, role: Rol
         assert '"80000"' not in text
         assert "800.00" not in text
         assert found["credit_totals"] is None
-        assert found["withheld"] == ["credit_totals"]
+        assert found["withheld"] == ["credit_lines", "credit_totals"]
+        assert (found["credit_lines"], found["credit_line_count"]) == (None, 0)
+        (violation,) = found["violations"]
+        assert (violation["bad"], violation["credit"], violation["withheld"]) == (1, None, ["credit"])
         (statement,) = found["statements"]
         assert (statement["proof"], statement["bundle"], statement["credit"]) == (None, None, None)
         assert {"credit", "proof"} <= set(statement["withheld"])
@@ -165,10 +180,51 @@ def test_what_may_not_be_seen_is_nowhere_in_the_answer(ledger: Ledger, role: Rol
     else:
         assert (availability["good"], availability["state"], availability["attainment_percent"]) == (None, None, None)
         assert all(bar["cells"] == {} for bar in found["bars"])
-        assert found["violations"] is None
+        assert (found["violations"], found["violation_count"]) == (None, 0)
+        assert found["credit_lines"][0]["credit"]["amount"] == "800.00"
         assert found["statements"][0]["credit"]["amount"] == "800.00"
         # A bundle holds the agreement with its targets.
         assert found["statements"][0]["bundle"] is None
+
+
+def test_violations_of_the_period_that_still_hold(ledger: Ledger, client: Client) -> None:
+    sla_id, other = ledger.agreement(1), ledger.agreement(2)
+    for day in range(2):
+        ledger.statement(sla_id, day)
+    for day, first_window, kind in (
+        (0, 1, "violation_closed"),
+        (0, 5, "violation_opened"),
+        (0, 7, "violation_withdrawn"),
+        (1, 0, "violation_closed"),
+    ):
+        more = {"ended_by": "met"} if kind == "violation_closed" else {}
+        more |= {"reason": "judged anew"} if kind == "violation_withdrawn" else {}
+        ledger.violation(sla_id, first_window, day=day, kind=kind, **more)
+    ledger.violation(other, 3, ended_by="met")
+    found = summary(client, sla_id, period="2023-12-01/P1D")
+    shown = [(each["opened"]["ns"], each["state"], each["closed"] is None) for each in found["violations"]]
+    assert shown == [
+        (str(FIRST_NS + 5 * HOUR_NS), "open", True),
+        (str(FIRST_NS + HOUR_NS), "closed", False),
+    ]
+
+
+def test_lists_that_are_long_say_so(ledger: Ledger, client: Client) -> None:
+    sla_id = ledger.agreement(1)
+    objectives = [objective(name, 1, 2, "99", "breached") for name in ("availability", "ttft", "response")]
+    name = ledger.statement(sla_id, objectives=objectives)
+    missed = [
+        ledger.violation(sla_id, window, objective=each["id"], ended_by="met")
+        for each in objectives
+        for window in range(24)
+    ]
+    for number, violation in enumerate([*missed, *[None] * 50]):
+        ledger.credit_line(sla_id, name, number + 1, violation_id=violation)
+    found = summary(client, sla_id)
+    assert (len(found["violations"]), found["violation_count"]) == (50, 72)
+    starts = [int(each["opened"]["ns"]) for each in found["violations"]]
+    assert starts == sorted(starts, reverse=True)
+    assert (len(found["credit_lines"]), found["credit_line_count"]) == (100, 122)
 
 
 def test_latency_alone_shows_no_uptime(ledger: Ledger) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from litestar.testing import TestClient
 
 from ledger.app.access import Role
-from tests.api.asking import World, bearer, every_route, fill
+from tests.api.asking import World, ask, bearer, every_route, public_paths
 from tests.api.conftest import Ledger
 
 Client = TestClient[Any]
@@ -30,39 +31,93 @@ def clients(world: World) -> Iterator[list[Client]]:
 
 
 def filled(world: World, tenant: str, number: int) -> dict[str, str]:
-    """A tenant with an agreement and three statements; the ids of the first."""
+    """A tenant with an agreement, three statements, a violation, a credit line and a webhook; the ids of the first."""
     ledger = world.ledger.of_tenant(tenant)
     sla_id = ledger.agreement(number)
     names = [ledger.statement(sla_id, day) for day in range(3)]
     for name in names:
         ledger.attest(name, sla_id)
         ledger.bundles[name] = f'{{"of":"{name}"}}'.encode()
-    return {"sla_id": sla_id, "statement_id": names[0]}
+    missed = ledger.violation(sla_id, ended_by="met")
+    ledger.window(sla_id)
+    line = ledger.credit_line(sla_id, names[0], violation_id=missed)
+    with world.client() as client:
+        headers = bearer(world.key(Role.CUSTOMER_ADMIN, tenant), **{"idempotency-key": "first"})
+        asked = {"url": f"https://{tenant}.example/hook", "types": ["statement.issued"]}
+        endpoint = client.post("/v1/webhooks", json=asked, headers=headers).json()["id"]
+    return {
+        "sla_id": sla_id,
+        "statement_id": names[0],
+        "violation_id": missed,
+        "line_id": line,
+        "endpoint_id": endpoint,
+        "first": "2023-12-01",
+        "period": "2023-12-01/P1D",
+    }
+
+
+QUERIES = ("", "?sla_id={sla_id}", "?sla_id={sla_id}&period={period}", "?statement_id={statement_id}")
+
+
+def named_in(text: str, ids: dict[str, str]) -> bool:
+    """Whether an answer names anything of a tenant. Its ids begin with those of its agreement."""
+    return any(mark in text for mark in (ids["sla_id"], ids["sla_id"][2:14], ids["endpoint_id"]))
 
 
 def test_alternating_requests_never_meet_the_other_tenant(world: World, clients: list[Client]) -> None:
     ids = {"alice": filled(world, "alice", 1), "bob": filled(world, "bob", 2)}
     world.ledger.sign_checkpoint()
     keys = {tenant: world.key(Role.CUSTOMER_ADMIN, tenant) for tenant in ids}
-    paths = sorted({path for method, path, scopes in every_route(world.app) if method == "GET" and scopes})
+    finance = {tenant: world.token(roles=["finance", "customer_admin"], tenant=tenant) for tenant in ids}
+    routes = sorted({(method, path) for method, path, _ in every_route(world.app)} - set(public_routes(world)))
     tags: dict[str, set[str]] = {"alice": set(), "bob": set()}
-    for turn in range(4):
-        for path in paths:
+    own = 0
+    for turn in range(3):
+        for method, path in routes:
             for tenant, other in (("alice", "bob"), ("bob", "alice")):
                 # Both ask for their own things, for the other's, and for lists with one address.
-                for values in (ids[tenant], ids[other]):
-                    target = fill(path, values)
-                    headers = bearer(keys[tenant], **{"if-none-match": ", ".join(sorted(tags[other])) or '"none"'})
-                    response = clients[turn % 2].get(target, headers=headers)
-                    assert response.status_code != 304, target
-                    seen = response.text.replace(target, "").replace(values["statement_id"], "")
-                    assert ids[other]["sla_id"] not in seen.replace(values["sla_id"], ""), target
-                    if values is ids[other] and "{" in path:
-                        assert response.status_code in (403, 404), target
+                for values, query in product((ids[tenant], ids[other]), QUERIES if method == "GET" else QUERIES[:1]):
+                    asked = query.format(**values)
+                    text = keys[tenant] if turn else finance[tenant]
+                    headers = bearer(text, **{"if-none-match": ", ".join(sorted(tags[other])) or '"none"'})
+                    response = ask(clients[turn % 2], method, path, values, headers, asked)
+                    assert response.status_code != 304, path
+                    mine = values is ids[tenant]
+                    if mine:
+                        assert not named_in(response.text, ids[other]), (path, asked)
+                        own += response.status_code < 300
+                    elif response.status_code < 300:
+                        # A list, and no filter by what the other has.
+                        assert "{" not in path, path
+                        assert not named_in(response.text, ids[other]), (path, asked)
+                    else:
+                        # 409: the one Idempotency-Key here is of another request of one's own.
+                        assert response.status_code in (400, 403, 404, 409), (path, asked)
                     if "etag" in response.headers:
                         tags[tenant].add(response.headers["etag"])
     assert not tags["alice"] & tags["bob"]
-    assert len(tags["alice"]) > 5
+    assert len(tags["alice"]) > 15
+    assert own > 100
+
+
+def public_routes(world: World) -> Iterator[tuple[str, str]]:
+    public = public_paths(world.app)
+    return ((method, path) for method, path, _ in every_route(world.app) if path in public)
+
+
+@pytest.mark.parametrize("path", ["/v1/credit-lines/{line_id}/reverse", "/v1/credit-lines/{line_id}/apply"])
+def test_nobody_changes_what_is_another_tenant_s(world: World, clients: list[Client], path: str) -> None:
+    filled(world, "alice", 1)
+    bobs = filled(world, "bob", 2)
+    headers = bearer(world.key(Role.OPERATOR), **{"sla-tenant": "alice"})
+    before = clients[0].get("/v1/log").json()
+    for each in (path, "/v1/webhooks/{endpoint_id}/state", "/v1/webhooks/{endpoint_id}/secret", "/v1/embed/tokens"):
+        assert ask(clients[0], "POST", each, bobs, headers).status_code == 404, each
+    closing = "/v1/agreements/{sla_id}/periods/{first}/close"
+    assert ask(clients[0], "POST", closing, bobs, headers).status_code == 404
+    observed = ask(clients[0], "POST", "/v1/observations", bobs, headers, f"?sla_id={bobs['sla_id']}")
+    assert observed.status_code == 404
+    assert clients[0].get("/v1/log").json() == before
 
 
 def test_empty_tenants_with_equal_answers_have_validators_of_their_own(world: World, clients: list[Client]) -> None:

@@ -39,7 +39,7 @@ def services(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Itera
 
 @pytest.fixture(scope="module")
 def client(services: Services) -> Iterator[Client]:
-    queries = Queries(services.database, bundles=services.queries_bundles, chain_status=services.chain_status)
+    queries = Queries(services.database, bundles=services.bundles, chain_status=services.chain_status)
     health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
     desks = Desks(
         queries=queries,

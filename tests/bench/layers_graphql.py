@@ -26,7 +26,8 @@ from api.graphql.route import GraphQLRequest, run
 from api.graphql.scalars import SCALARS
 from api.graphql.schema import Schemas
 from ledger.app.access import ROLE_SCOPES, Principal, Role
-from ledger.app.queries import Page, Queries
+from ledger.app.paging import Page
+from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 
 STATEMENTS = 100

@@ -17,6 +17,7 @@ from tests.browser.conftest import HOSTILE, WAIT_MS, Gate, MakeReader, Reader, S
 pytestmark = pytest.mark.slow
 
 FIRST_DAY = "2023-06-14/P1D"
+CELLS = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent).join('|'))"
 
 
 def held_in(held: list[Route]) -> Callable[[Route], None]:
@@ -52,7 +53,41 @@ def test_the_figures_are_those_of_the_ledger(reader: Reader) -> None:
     expect(page.locator(".violations summary")).to_have_count(2)
     expect(page.locator(".total")).to_have_text("Credited over all periods: $2,000.00")
     expect(page.locator(".credits .row").nth(1)).to_contain_text("$2,000.00")
-    expect(page.locator(".credits .row").nth(1)).to_contain_text("Anchored")
+    expect(page.locator(".credits .row").nth(1)).to_contain_text("Confirmed")
+
+
+def test_a_violation_and_its_credit_line(reader: Reader) -> None:
+    page = reader.harness()
+    reader.settled()
+    choose_first_day(page)
+    violation = page.locator(".violations .row").nth(1)
+    violation.locator("summary").click()
+    facts = violation.locator("dd").all_text_contents()
+    assert facts == ["3", "22 of 120 requests", "Nothing was recorded beside the counts.", "$2,000.00"]
+    settled = page.locator(".credits .row").nth(1)
+    settled.locator("summary").click()
+    lines = [row.split("|") for row in settled.locator(".lines tbody tr").evaluate_all(CELLS)]
+    assert [line[1:] for line in lines] == [["issued", "$2,000.00"], ["issued", "$0.00"]]
+    assert [line[0].partition(" · ")[0] for line in lines] == ["Availability", "Time to first token"]
+
+
+def test_lists_that_are_cut_say_so(reader: Reader, gate: Gate) -> None:
+    def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
+        if not summary["credit_lines"]:
+            return summary
+        taken = summary["credit_lines"][0] | {"reverses": "x", "status": "void", "id": "y"}
+        lines = [*summary["credit_lines"], taken]
+        return summary | {"violation_count": 1234, "credit_lines": lines, "credit_line_count": 400}
+
+    gate.rewrite = rewrite
+    page = reader.harness()
+    reader.settled()
+    page.get_by_label("Period").select_option(FIRST_DAY)
+    expect(page.locator(".violations")).to_contain_text("The newest 2 of 1,234 violations.")
+    row = page.locator(".credits .row").nth(1)
+    row.locator("summary").click()
+    expect(row).to_contain_text("The first 3 of 400 lines.")
+    expect(row.locator(".lines tr.void")).to_contain_text("Taken back: Availability")
 
 
 def test_money_beyond_a_float_is_spelt_exactly(reader: Reader, gate: Gate) -> None:
@@ -309,13 +344,14 @@ def test_renewal_keeps_what_the_reader_did(reader: Reader, gate: Gate) -> None:
 
     # The next answer also says something new in the sections that were touched.
     def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
-        summary["violations"][0]["cause"] = "gpu memory"
+        at = summary["violations"][0]["opened"]
+        summary["violations"][0]["evidence"] = [{"kind": "gpu_sample", "at": at, "summary": "gpu memory 99 %"}]
         summary["bars"][0]["excluded_requests"] = 7
         return summary
 
     gate.rewrite = rewrite
     page.evaluate("() => window.node.refresh()")
-    expect(page.locator(".violations")).to_contain_text("gpu memory")
+    expect(page.locator(".violations")).to_contain_text("gpu memory 99 %")
     assert gate.seen[-2:] == ["first", "second"]
     assert_as_left(page, scrolled_to)
     assert page.evaluate("() => window.node === document.querySelector('sla-dashboard')")

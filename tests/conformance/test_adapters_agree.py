@@ -259,7 +259,12 @@ class Adapters(RuleBasedStateMachine):
                 [size, tx.log.root(size), tx.log.checkpoint()],
                 [tx.log.inclusion_proof(seq, size) for seq in range(0, size, 7)],
                 [tx.outbox.pending(), tx.outbox.parked(), tx.outbox.entries(states=STATES, limit=99)],
-                [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)],
+                [
+                    tx.views.agreements(),
+                    tx.views.statements(),
+                    tx.views.credits(limit=9),
+                    tx.views.windows(SLA_ID, PERIOD),
+                ],
                 [tx.views.violations(limit=100), tx.views.violations(state="closed", limit=1)],
                 [tx.views.credit_lines(limit=100), tx.views.credit_lines(status="draft", limit=1)],
                 tx.views.evidence("chat-7b", START_NS, START_NS + HOUR_NS, 20),

@@ -48,7 +48,12 @@ def placed(database: AnyDatabase, *receipts: Receipt) -> list[Receipt]:
 
 
 def views(tx: Transaction) -> list[Any]:
-    return [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)]
+    return [
+        tx.views.agreements(),
+        tx.views.statements(),
+        tx.views.credits(limit=9),
+        tx.views.windows(SLA_ID, PERIOD),
+    ]
 
 
 def seen(database: AnyDatabase) -> list[Any]:

@@ -98,7 +98,12 @@ def fill(database: AnyDatabase) -> None:
 
 def views(database: AnyDatabase) -> list[Any]:
     with database.read() as tx:
-        return [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)]
+        return [
+            tx.views.agreements(),
+            tx.views.statements(),
+            tx.views.credits(limit=9),
+            tx.views.windows(SLA_ID, PERIOD),
+        ]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 5, 13, 1000])

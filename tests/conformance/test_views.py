@@ -46,7 +46,7 @@ def everything(tx: Transaction) -> list[Any]:
     return [
         views.agreements(),
         views.statements(),
-        views.credits(),
+        views.credits(limit=1000),
         views.windows(SLA_ID, PERIOD),
         views.violations(limit=10),
         views.credit_lines(limit=10),
@@ -142,14 +142,45 @@ def test_statements_come_by_period_and_version(database: AnyDatabase) -> None:
     assert mine == [statement_id(1), statement_id(2), statement_id(day=1)]
 
 
+def test_pages_of_agreements_statements_and_credits(database: AnyDatabase) -> None:
+    append(database, agreement(1), agreement(1, sla_id=OTHER_SLA_ID), agreement(2))
+    append(database, *(statement(version, day=day) for day in (2, 0, 1) for version in (2, 1)))
+    append(database, statement(sla_id=OTHER_SLA_ID), statement(day=3, credit=None), attestation(statement_id(day=1)))
+    with database.read() as tx:
+        views = tx.views
+        ids = sorted(each["sla_id"] for each in views.agreements())
+        every = sorted(views.statements(), key=lambda row: (row["start_ns"], row["id"]))
+        lists: list[tuple[Any, list[Any], Any]] = [
+            (views.agreements_page, [views.agreement(name) for name in ids], lambda row: row["sla_id"]),
+            (views.statements_page, every, lambda row: (row["start_ns"], row["id"])),
+            (
+                views.credits,
+                list(views.credits(limit=100)),
+                lambda row: (views.statement(row["statement_id"])["start_ns"], row["statement_id"]),
+            ),
+        ]
+        assert [len(rows) for _, rows, _ in lists] == [2, 8, 7]
+        for page, rows, place in lists:
+            for limit in (1, 2, 3, 100):
+                walked: list[Any] = []
+                while found := page(after=place(walked[-1]) if walked else None, limit=limit):
+                    assert len(found) <= limit
+                    walked += found
+                assert walked == rows
+            mine = [row for row in rows if row["sla_id"] == SLA_ID]
+            assert list(page(sla_ids=frozenset({SLA_ID}), limit=100)) == mine
+            assert list(page(sla_ids=frozenset({SLA_ID, OTHER_SLA_ID}), limit=100)) == rows
+            assert list(page(sla_ids=frozenset(), limit=100)) == []
+
+
 def test_a_credit_refers_to_its_proof(database: AnyDatabase) -> None:
     append(database, statement(credit=str(2**64 - 1)), statement(day=1, credit=None))
     with database.read() as tx:
-        (unproved,) = tx.views.credits(SLA_ID)
+        (unproved,) = tx.views.credits(sla_ids=frozenset({SLA_ID}), limit=10)
     seq = append(database, attestation(statement_id()))
     with database.read() as tx:
-        (proved,) = tx.views.credits()
-        assert tx.views.credits(OTHER_SLA_ID) == []
+        (proved,) = tx.views.credits(limit=1000)
+        assert tx.views.credits(sla_ids=frozenset({OTHER_SLA_ID}), limit=10) == []
     assert unproved == {
         "statement_id": statement_id(),
         "sla_id": SLA_ID,

@@ -72,7 +72,7 @@ def _write_bundles(services: Services) -> None:
     for name, statement_id in zip(
         ("bundle", "bundle_next_day", "bundle_withheld"), (job.statement.id, *later), strict=True
     ):
-        (HERE / f"{name}.json").write_bytes(services.get(statement_id))
+        (HERE / f"{name}.json").write_bytes(services.bundles.get(statement_id))
     with services.database.read() as tx:
         (HERE / "opening_withheld.json").write_bytes(build_opening(tx, later[1]))
 

@@ -126,6 +126,11 @@ tbody tr:last-child > * { border-bottom: 0; }
 .amount { font-weight: 650; }
 .row dl { display: grid; grid-template-columns: minmax(7rem, auto) minmax(0, 1fr); gap: 0.35rem 1.2rem; padding: 0.3rem 1rem 0.9rem 2.9rem; font-size: 0.9em; }
 dt { color: var(--_muted); }
+.lines { padding: 0.3rem 1rem 0.6rem 2.9rem; overflow-x: auto; }
+.lines th, .lines td { white-space: normal; padding-inline: 0 1rem; }
+.lines thead th { background: none; color: var(--_muted); font-weight: 400; }
+.lines td:last-child, .lines th:last-child { text-align: end; white-space: nowrap; padding-inline-end: 0; }
+.lines .void > * { color: var(--_muted); text-decoration: line-through; }
 .evidence { display: grid; gap: 0.2rem; }
 .verify { display: grid; gap: 0.5rem; padding: 0 1rem 1rem 2.9rem; }
 .outcome { margin-inline-start: 0.75rem; font-size: 0.87em; color: var(--_bad); }
@@ -154,6 +159,8 @@ dt { color: var(--_muted); }
   .row > summary { grid-template-columns: 1rem minmax(0, 1fr); }
   .row > summary > :not(.main) { grid-column: 2; justify-self: start; }
   .row dl { grid-template-columns: minmax(0, 1fr); padding-inline-start: 2.9rem; }
+  .lines { padding-inline: 1rem; }
+  .lines th, .lines td { padding-inline-end: 0.6rem; }
   .row dd { margin-bottom: 0.35rem; }
 }
 @media (prefers-reduced-motion: no-preference) {

@@ -21,10 +21,15 @@ export function sectionsOf(context) {
     ["objectives", [summary.objectives, summary.shown], () => objectives(context)],
     ["uptime", material, () => charts(context, "uptime", isUptime, strip)],
     ["latency", material, () => charts(context, "latency", (each) => !isUptime(each), shares)],
-    ["violations", [summary.violations, summary.shown, summary.objectives], () => violations(context)],
-    ["credits", [summary.statements, summary.credit_totals, summary.statement_count], () => credits(context)],
+    ["violations", [summary.violations, summary.violation_count, summary.shown, summary.objectives], () => violations(context)],
+    ["credits", creditMaterial(summary), () => credits(context)],
   ];
 }
+
+const creditMaterial = (summary) => [
+  ...[summary.statements, summary.statement_count, summary.credit_totals, summary.credit_lines, summary.credit_line_count],
+  ...[summary.shown, summary.objectives],
+];
 
 /** A panel in place of figures: loading, sign-in, error. `action`: a button to try again. */
 export function notice(kind, heading, text, action) {
@@ -196,37 +201,43 @@ function violations({ summary, texts, format }) {
   if (summary.shown === null) return el("section", { hidden: true });
   const all = summary.violations ?? [];
   if (!all.length) return panel("violations", heading, el("p", { class: "muted" }, texts.noViolations));
-  const names = new Map(summary.objectives.map((each) => [each.id, title(each, texts)]));
+  const names = titles(summary, texts);
   const items = all.map((each) => {
-    const key = `${each.objective}-${each.opened.ns}`;
     const when = each.closed ? format.range(each.opened, each.closed) : fill(texts.since, { time: format.moment(each.opened) });
+    const facts = [fact(texts.below, format.count(each.windows))];
+    if (each.bad !== null) facts.push(fact(texts.failed, counted({ good: each.bad, valid: each.valid }, texts, format)));
+    facts.push(fact(texts.evidence, evidence(each.evidence, texts, format)));
+    if (each.withheld.includes("credit")) facts.push(fact(texts.credit, hidden(texts)));
+    else if (each.credit) facts.push(fact(texts.credit, format.money(each.credit)));
     return el(
       "li",
       {},
       el(
         "details",
-        { class: "row", "data-key": `violation-${key}` },
+        { class: "row", "data-key": `violation-${each.id}` },
         el(
           "summary",
-          { "data-key": `violation-summary-${key}` },
+          { "data-key": `violation-summary-${each.id}` },
           el("span", { class: "main" }, names.get(each.objective) ?? each.objective),
           el("span", { class: "muted" }, when),
           pill(each.closed ? "none" : "breached", each.closed ? texts.closed : texts.open),
         ),
-        el(
-          "dl",
-          {},
-          el("dt", {}, texts.below),
-          el("dd", {}, format.count(each.windows)),
-          el("dt", {}, texts.cause),
-          el("dd", {}, each.cause ?? texts.noCause),
-          el("dt", {}, texts.evidence),
-          el("dd", {}, evidence(each.evidence, texts, format)),
-        ),
+        el("dl", {}, facts),
       ),
     );
   });
-  return panel("violations", heading, el("ul", { class: "rows" }, items));
+  const list = el("ul", { class: "rows" }, items);
+  return panel("violations", heading, list, rest(texts.moreViolations, all.length, summary.violation_count, format));
+}
+
+const titles = (summary, texts) => new Map(summary.objectives.map((each) => [each.id, title(each, texts)]));
+
+const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
+
+/** That a list is not the whole, where it is not. */
+function rest(text, shown, all, format) {
+  if (shown >= all) return null;
+  return el("p", { class: "muted" }, fill(text, { shown: format.count(shown), all: format.count(all) }));
 }
 
 function evidence(items, texts, format) {
@@ -248,14 +259,12 @@ function credits(context) {
     body.push(el("p", { class: "total" }, fill(texts.total, { sum })));
   }
   body.push(el("ul", { class: "rows" }, summary.statements.map((each) => credit(each, context))));
-  if (summary.statement_count > summary.statements.length) {
-    const counts = { shown: format.count(summary.statements.length), all: format.count(summary.statement_count) };
-    body.push(el("p", { class: "muted" }, fill(texts.more, counts)));
-  }
+  body.push(rest(texts.more, summary.statements.length, summary.statement_count, format));
   return panel("credits", texts.credits, ...body);
 }
 
-function credit(statement, { texts, format }) {
+function credit(statement, context) {
+  const { summary, texts, format } = context;
   const unseen = statement.withheld.includes("credit");
   const amount = unseen ? hidden(texts) : statement.credit ? format.money(statement.credit) : texts.noCredit;
   return el(
@@ -271,21 +280,49 @@ function credit(statement, { texts, format }) {
         el("span", { class: statement.credit ? "amount" : "muted" }, amount),
         statement.proof === null ? hidden(texts) : proofPill(statement.proof, texts),
       ),
+      statement.period === summary.shown?.period ? creditLines(context) : null,
       el("dl", {}, proofFacts(statement, texts)),
       statement.bundle ? verifying(statement, texts) : null,
     ),
   );
 }
 
+/** What a credit is made of: a line for each violation, and what was taken back. */
+function creditLines({ summary, texts, format }) {
+  const lines = summary.credit_lines;
+  if (!lines?.length) return null;
+  const names = titles(summary, texts);
+  const times = new Map((summary.violations ?? []).map((each) => [each.id, each.opened]));
+  const rows = lines.map((line) => {
+    const opened = times.get(line.violation_id);
+    const name = line.objective === null ? texts.wholePeriod : (names.get(line.objective) ?? line.objective);
+    const what = opened ? `${name} · ${format.moment(opened)}` : name;
+    return el(
+      "tr",
+      { class: line.status === "void" ? "void" : "" },
+      el("th", { scope: "row" }, line.reverses ? fill(texts.takenBack, { what }) : what),
+      el("td", {}, texts.lineStates[line.status] ?? line.status),
+      el("td", {}, format.money(line.credit)),
+    );
+  });
+  const columns = [texts.line, texts.state, texts.credit].map((text) => el("th", { scope: "col" }, text));
+  return el(
+    "div",
+    { class: "lines" },
+    el("table", {}, el("thead", {}, el("tr", {}, columns)), el("tbody", {}, rows)),
+    rest(texts.moreLines, lines.length, summary.credit_line_count, format),
+  );
+}
+
 function proofFacts(statement, texts) {
-  const fact = (name, value, code) => [el("dt", {}, name), el("dd", {}, code ? el("code", {}, value) : value)];
-  const facts = [fact(texts.statement, statement.id, true)];
+  const coded = (name, value) => fact(name, el("code", {}, value));
+  const facts = [coded(texts.statement, statement.id)];
   if (statement.proof !== null) {
     const why = [texts.proofHelp[statement.proof], ...statement.unattested_reasons, statement.dev_key ? texts.devKey : null];
     facts.push(fact(proofText(statement.proof, texts), why.filter(Boolean).map((text) => el("p", {}, text))));
   }
-  if (statement.proof_hash) facts.push(fact(texts.proofHash, statement.proof_hash, true));
-  if (statement.tx_hash) facts.push(fact(texts.transaction, statement.tx_hash, true));
+  if (statement.proof_hash) facts.push(coded(texts.proofHash, statement.proof_hash));
+  if (statement.tx_hash) facts.push(coded(texts.transaction, statement.tx_hash));
   return facts;
 }
 

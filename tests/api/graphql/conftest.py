@@ -15,7 +15,8 @@ from api.graphql.limits import Limits
 from api.graphql.route import create_graphql
 from api.problems import handle_error
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
-from ledger.app.queries import Page, Queries, Row
+from ledger.app.paging import Page, Row
+from ledger.app.queries import Queries
 from ledger.errors import NotFound
 
 NOW_NS = 1_703_980_800 * 10**9

@@ -1,4 +1,4 @@
-"""Windows as bars and as runs: whatever they are, nothing is lost, added or told to whom it is not meant for."""
+"""Windows as bars: whatever they are, nothing is lost, added or told to whom it is not meant for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.app.overview import MAX_BARS, ObjectiveTerms, bars, budget_used_bps, missed_runs
+from ledger.app.overview import MAX_BARS, ObjectiveTerms, bars, budget_used_bps
 
 HOUR_NS = 3600 * 10**9
 AVAILABILITY = ObjectiveTerms("availability", "availability", "99.95", None, None, frozenset())
@@ -56,23 +56,6 @@ def test_without_the_target_no_bar_tells_its_side_of_it(period: list[Any]) -> No
         expected = None if cell.good + cell.bad == 0 else "failures" if cell.bad else "clean"
         assert cell.verdict == expected
         assert set(bar.cells) == {"availability"}
-
-
-@given(period=periods)
-def test_runs_are_the_windows_below_the_target(period: list[Any]) -> None:
-    windows = rows(period)
-    missed = {
-        row["start_ns"]
-        for row in windows
-        if (cell := row["cells"]["availability"])["bad"] * 10_000 > (cell["good"] + cell["bad"]) * 5
-    }
-    runs = missed_runs(windows, [AVAILABILITY])
-    covered = {start for run in runs for start in range(run.opened_ns, run.closed_ns or 0, HOUR_NS)}
-    assert covered == missed
-    assert sum(run.windows for run in runs) == len(missed)
-    # Maximal: no run begins where another ends.
-    assert not {run.opened_ns for run in runs} & {run.closed_ns for run in runs}
-    assert [run.opened_ns for run in runs] == sorted((run.opened_ns for run in runs), reverse=True)
 
 
 def test_the_budget_is_never_flattered() -> None:

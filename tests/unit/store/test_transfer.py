@@ -106,7 +106,12 @@ def everything(database: SqliteDatabase) -> list[Any]:
             [tx.log.root(each) for each in range(size + 1)],
             tx.log.checkpoint(5),
             tx.log.checkpoint(),
-            [tx.views.agreements(), tx.views.statements(), tx.views.credits(), tx.views.windows(SLA_ID, PERIOD)],
+            [
+                tx.views.agreements(),
+                tx.views.statements(),
+                tx.views.credits(limit=9),
+                tx.views.windows(SLA_ID, PERIOD),
+            ],
         ]
 
 

@@ -1,0 +1,47 @@
+"""Lists that are continued by key: a page is read from its place on, so it costs the same wherever it stands.
+
+Lists are ordered by what never changes of a row and nothing is ever removed, so a walk sees each row that was there
+when it began exactly once, whatever is added meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.errors import CursorInvalid, NotFound
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of a list in its order; ``last_id`` continues after them and is None at the end."""
+
+    rows: Sequence[Row]
+    last_id: str | None
+
+
+def page_of(rows: Sequence[Row], limit: int, id_name: str) -> Page:
+    """One row more than ``limit`` was asked for: it tells whether there is another page."""
+    found = rows[:limit]
+    return Page(found, str(found[-1][id_name]) if len(rows) > limit else None)
+
+
+def place_of(after: str | None, find: Callable[[str], Row]) -> tuple[int, str] | None:
+    """(start, id) of the row named ``after``. Raises ``CursorInvalid`` where ``find`` knows none."""
+    return None if after is None else (row_of(after, find)["start_ns"], after)
+
+
+def row_of(after: str, find: Callable[[str], Row]) -> Row:
+    """The row named ``after``. Raises ``CursorInvalid`` where ``find`` knows none."""
+    try:
+        return find(after)
+    except NotFound:
+        raise no_place(after) from None
+
+
+def no_place(after: str) -> CursorInvalid:
+    """The error for a cursor that names no row."""
+    return CursorInvalid("the cursor names nothing in this ledger; start again without one", after=after[:200])
