@@ -101,7 +101,7 @@ def _latencies_ns(seconds: list[Any]) -> list[int | None]:
     if measured and (min(measured) < 0 or max(measured) > MAX_LATENCY_NS):
         raise _NotPlain
     # What is just below 0 is rounded up to it.
-    if any([each < 0 for each, ns in zip(seconds, found, strict=True) if ns == 0]):
+    if any(each < 0 for each, ns in zip(seconds, found, strict=True) if ns == 0):
         raise _NotPlain
     return found
 
