@@ -54,7 +54,7 @@ chaos: $(VENV)/.project ## Settle while everything is killed that can be (SEED=N
 	$(BIN)/python -m tests.chaos.main $(if $(SEED),--seed $(SEED))
 
 .PHONY: compose-check
-compose-check: $(VENV)/.project ## Check docker-compose.yml and settle a period with its command lines; under a minute
+compose-check: $(VENV)/.project ## Check docker-compose.yml and settle a period with its command lines; about a minute
 	$(BIN)/python -m tests.compose.check
 
 # --- checks ----------------------------------------------------------------------------------
