@@ -42,7 +42,9 @@ class _Prepared(Queries):
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self._rows = rows
 
-    def statements(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
+    def statements(
+        self, sla_id: str | None, *, after: str | None, limit: int, among: frozenset[str] | None = None
+    ) -> Page:
         return Page(self._rows[:limit], None)
 
 
