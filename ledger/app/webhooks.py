@@ -27,6 +27,8 @@ OLD_SECRET_NS = 86_400 * SECOND_NS
 """How long the secret before the newest goes on signing."""
 
 SECRET_BYTES = 32
+MAX_ENDPOINTS = 10
+"""Of a tenant: each is told of every event it asks for, one after the other."""
 _MAX_URL_CHARS = 2000
 
 
@@ -79,6 +81,8 @@ def register_endpoint(
         require(principal, *MESSAGE_TYPES[name].scopes)
     if not types or len(set(types)) != len(types):
         raise WebhookInvalid("types must name at least one message type, and none twice", field="types")
+    if sum(row["state"] != "removed" for row in tx.views.webhooks()) >= MAX_ENDPOINTS:
+        raise WebhookInvalid(f"there are {MAX_ENDPOINTS} endpoints already; remove one first", field="url")
     digest = hashlib.sha256(f"{principal.tenant}\n{request}".encode()).hexdigest()
     endpoint = Endpoint(
         id=f"wh_{digest[:24]}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ledger.app.closing import Schedule
 from ledger.app.commands import Commands
 from ledger.app.cosigning import WitnessedPublishing
 from ledger.app.log_keys import rotate_log_key
-from ledger.app.outbox import OutboxRunner
+from ledger.app.outbox import OutboxRunner, Stage, StageWork
 from ledger.app.queries import ChainStatus, SchemaState
 from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog
@@ -101,6 +101,25 @@ class Dispatcher:
             self._stopping.wait(POLL_S)
 
 
+class Dispatchers:
+    """Several of them side by side."""
+
+    def __init__(self, *each: Dispatcher) -> None:
+        self._each = each
+
+    def start(self) -> None:
+        for dispatcher in self._each:
+            dispatcher.start()
+
+    def stop(self) -> None:
+        for dispatcher in self._each:
+            dispatcher.stop()
+
+
+def _nothing() -> None:
+    """What follows the work of a dispatcher that has nothing to sign."""
+
+
 class NoDispatcher:
     """Leaves the outbox to workers in processes of their own."""
 
@@ -150,7 +169,15 @@ class Services:
         embedded = workers.broker_url is None
         self.holder = directory_holder(folder) if embedded else process_holder()
         self._schedule_at_s = 0.0
-        self.dispatcher = Dispatcher(self._run_once, self.sign_log, notify) if embedded else NoDispatcher()
+        self.dispatcher = (
+            Dispatchers(
+                Dispatcher(self._run_once, self.sign_log, notify),
+                # Receivers that are slow to answer hold up nobody's settlement.
+                Dispatcher(self._deliver_once, _nothing, notify),
+            )
+            if embedded
+            else NoDispatcher()
+        )
 
     @cached_property
     def chain(self) -> OpenChain:
@@ -188,8 +215,19 @@ class Services:
             _ = self.chain
             with self.database.begin() as tx:
                 tx.outbox.release(self.holder)
+        work = dict(stage_work(self))
+        if self.workers.broker_url is None:
+            del work[Stage.DELIVER]
+        return self._runner_of(work)
+
+    @cached_property
+    def deliverer(self) -> OutboxRunner:
+        """Tells webhook endpoints, beside the runner of the embedded deployment."""
+        return self._runner_of({Stage.DELIVER: stage_work(self)[Stage.DELIVER]})
+
+    def _runner_of(self, work: Mapping[Stage, StageWork]) -> OutboxRunner:
         lease_ns = self.workers.lease_s * SECOND_NS
-        return OutboxRunner(self.database, stage_work(self), self.clock, holder=self.holder, lease_ns=lease_ns)
+        return OutboxRunner(self.database, work, self.clock, holder=self.holder, lease_ns=lease_ns)
 
     @cached_property
     def commands(self) -> Commands:
@@ -253,7 +291,10 @@ class Services:
         if time.monotonic() >= self._schedule_at_s:
             self._schedule_at_s = time.monotonic() + self.workers.schedule_s
             self.schedule.close_due()
-        return queue_deliveries(self.database) > 0 or self.runner.run_once()
+        return self.runner.run_once()
+
+    def _deliver_once(self) -> bool:
+        return queue_deliveries(self.database) > 0 or self.deliverer.run_once()
 
     def chain_status(self) -> ChainStatus:
         """With workers of their own the embedded chain is the anchor worker's: this process tells what is stored."""

@@ -35,7 +35,7 @@ from tests.support.postgres import Server, running_server
 COMPOSE = ROOT / "docker-compose.yml"
 DAY = date(2023, 6, 14)
 START_S, SETTLE_S, HEALTH_S = 90, 180, 60
-LONG_RUNNING = ("api", "worker", "prove-worker", "relay", "beat")
+LONG_RUNNING = ("api", "worker", "prove-worker", "courier", "relay", "beat")
 
 
 class CheckFailed(Exception):
@@ -96,7 +96,7 @@ def _live(local: LocalServices, report: Report) -> None:
     with report.step("registry: deployed"):
         local.run("registry")
     keys = _contents(local.data)
-    with report.step("api, worker, prove-worker, relay and beat are healthy"):
+    with report.step("api, workers, courier, relay and beat are healthy"):
         local.start(*LONG_RUNNING)
         _until(lambda: local.is_healthy("api"), START_S, "the API is ready")
     key = json.loads(local.run("api", *"sla-ledger keys api create --role operator --json".split()))["key"]

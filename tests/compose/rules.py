@@ -21,10 +21,12 @@ from ledger.settings.registry import BY_NAME, Reader
 Service = Mapping[str, Any]
 
 PROGRAM = "sla-ledger"
-NEEDED = frozenset({"postgres", "redis", "anvil", "init", "registry", "api", "worker", "prove-worker", "relay", "beat"})
+NEEDED = frozenset(
+    {"postgres", "redis", "anvil", "init", "registry", "api", "worker", "prove-worker", "courier", "relay", "beat"}
+)
 ONE_SHOT = frozenset({"init", "registry"})
 PUBLISHED = "api"
-OUTSIDE = {"outside": frozenset({"api", "worker"})}
+OUTSIDE = {"outside": frozenset({"api", "courier"})}
 WRITES_KEYS = frozenset({"init", "beat"})
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:[?-])?([^}]*)\}")
 _USER = re.compile(r"[1-9][0-9]*:[1-9][0-9]*")

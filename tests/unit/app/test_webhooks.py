@@ -11,9 +11,9 @@ import pytest
 
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.outbox import Stage
-from ledger.app.webhook_delivery import PAUSES_S, Answer, Courier, queue_deliveries
+from ledger.app.webhook_delivery import BUDGET_S, GO_ON_S, PAUSES_S, Answer, Courier, queue_deliveries
 from ledger.app.webhook_messages import MESSAGE_TYPES
-from ledger.app.webhooks import Endpoint, load_endpoint, register_endpoint, rotate_secret, set_state
+from ledger.app.webhooks import MAX_ENDPOINTS, Endpoint, load_endpoint, register_endpoint, rotate_secret, set_state
 from ledger.domain.events import NewEvent
 from ledger.errors import (
     AccessDenied,
@@ -38,6 +38,7 @@ class Desk:
     clock: StepClock = field(default_factory=StepClock)
     answers: list[Answer | WebhookUnreachable] = field(default_factory=list)
     sent: list[tuple[str, Mapping[str, str], bytes]] = field(default_factory=list)
+    takes_s: float = 0
 
     def __post_init__(self) -> None:
         self.randomness = SeededRandomness(1)
@@ -64,6 +65,7 @@ class Desk:
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         self.sent.append((url, headers, body))
+        self.wait(self.takes_s)
         answer = self.answers.pop(0) if self.answers else Answer(204)
         if isinstance(answer, WebhookUnreachable):
             raise answer
@@ -140,6 +142,14 @@ class TestEndpoints:
             register_endpoint(
                 tx, FINANCE, url=URL, types=types, request="r", randomness=desk.randomness, now_ns=START_NS
             )
+
+    def test_a_tenant_has_a_few_endpoints(self, desk: Desk) -> None:
+        made = [desk.register(request=str(number)) for number in range(MAX_ENDPOINTS)]
+        with pytest.raises(WebhookInvalid, match="remove one first"):
+            desk.register(request="one more")
+        with desk.database.begin() as tx:
+            set_state(tx, made[0].id, "removed", reason=None, by="finance key", now_ns=START_NS)
+        desk.register(request="one more")
 
     def test_nobody_registers_for_what_they_may_not_see(self, desk: Desk) -> None:
         with pytest.raises(AccessDenied, match="sla:read:violations"):
@@ -267,6 +277,19 @@ class TestDelivery:
         with pytest.raises(NotYet) as caught:
             desk.deliver(event_id)
         assert caught.value.data["retry_after_s"] == pause
+
+    def test_slow_endpoints_leave_the_rest_to_the_next_run(self, desk: Desk) -> None:
+        for number in range(3):
+            desk.register(request=str(number))
+        event_id = desk.issue()
+        slow = BUDGET_S + 1
+        desk.answers, desk.takes_s = [Answer(204)] * 3, slow
+        for told in (1, 2):
+            with pytest.raises(NotYet) as caught:
+                desk.deliver(event_id)
+            assert (len(desk.sent), caught.value.data["retry_after_s"]) == (told, GO_ON_S)
+        desk.deliver(event_id)
+        assert len({headers["webhook-signature"] for _, headers, _ in desk.sent}) == 3
 
     def test_an_endpoint_that_is_gone_is_disabled(self, desk: Desk) -> None:
         endpoint, event_id = desk.register(), desk.issue()
