@@ -8,6 +8,7 @@ import pytest
 
 from ledger.anchor.chain import registry_address
 from ledger.anchor.sender import Call, Sender
+from ledger.domain.instant import SECOND_NS
 from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotYet, SettingInvalid
 from ledger.settings import ChainSettings
 from ledger.wiring.chain import RpcChain
@@ -67,6 +68,11 @@ def test_it_waits_for_confirmations(node: Anvil, settled: Settled, chain: RpcCha
             settled.confirm(proof, chain.anchor, 3)
         assert (waiting.value.data["confirmations"], waiting.value.data["retry_after_s"]) == (have, 3 - have)
         node.mine()
+    # On a chain that stands still for long it looks rarely.
+    settled.clock.now += 600 * SECOND_NS
+    with pytest.raises(NotYet) as waiting:
+        settled.confirm(proof, chain.anchor, 4)
+    assert 60 <= waiting.value.data["retry_after_s"] < 70
     settled.confirm(proof, chain.anchor, 3)
     (confirmed,) = settled.events(proof, "anchor_confirmed")
     assert confirmed.payload["confirmations"] == 3
