@@ -69,6 +69,8 @@ class _State:
         stages.add_metric(("parked",), found.outbox_parked)
         yield stages
         yield from _waits(found)
+        if found.chain_error is not None:
+            return
         yield _gauge("sla_ledger_chain_transactions", "Transactions stored for the chain", found.chain_transactions)
         yield _gauge("sla_ledger_chain_failures", "Those that do not stand as they stood", found.chain_failures)
 

@@ -496,6 +496,12 @@ class ChainUnavailable(NotYet):
     code = "chain_unavailable"
 
 
+class ClosingFailed(Unavailable):
+    """Periods of some agreements are due and could not be closed; those of all others were."""
+
+    code = "closing_failed"
+
+
 class StageFailed(Unavailable):
     """A stage was tried as often as it is worth and is parked for an operator."""
 

@@ -16,6 +16,7 @@ from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.evidence import Anchor, Anchored, Attestor, Recording, StatementContext
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
+from ledger.app.retrying import pause_s
 from ledger.app.statements import issued_event
 from ledger.domain.events import NewEvent
 from ledger.domain.instant import Clock
@@ -74,7 +75,8 @@ def confirm_statement(
     fail, is recorded again: by the same bytes where they can still be included, by a new transaction otherwise.
     """
     with database.read() as tx:
-        recorded = tx.events.by_id(event_id).payload
+        event = tx.events.by_id(event_id)
+        recorded = event.payload
         statement_id = recorded["statement_id"]
         if confirmed(tx, statement_id) is not None:
             return
@@ -92,7 +94,7 @@ def confirm_statement(
             f"the anchor of {statement_id} has {have} of {confirmations} confirmations",
             statement_id=statement_id,
             confirmations=have,
-            retry_after_s=max(confirmations - have, 1),
+            retry_after_s=pause_s(event.recorded_at_ns, clock.now_ns(), least_s=max(confirmations - have, 1)),
         )
     payload = {
         "statement_id": statement_id,
@@ -103,8 +105,8 @@ def confirm_statement(
         "block_hash": standing.placed.block_hash,
         "confirmations": have,
     }
-    event = NewEvent("anchor_confirmed", payload, occurred_at_ns=clock.now_ns())
-    _log_once(database, statement_id, event, version=2)
+    confirmation = NewEvent("anchor_confirmed", payload, occurred_at_ns=clock.now_ns())
+    _log_once(database, statement_id, confirmation, version=2)
 
 
 def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Material:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -14,7 +15,7 @@ from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import SECOND_NS, Clock, format_instant_ns
 from ledger.domain.naming import agreement_stream, closing_stream
 from ledger.domain.window import period_at, period_named
-from ledger.errors import NotFound, PeriodNotOver, VersionConflict
+from ledger.errors import ClosingFailed, NotFound, PeriodNotOver, SlaLedgerError, VersionConflict
 
 
 class Cause(StrEnum):
@@ -109,27 +110,38 @@ class Schedule:
         self._next: dict[tuple[str, str], _Next] = {}
 
     def close_due(self) -> int:
-        """Close what is due now; how many periods are closed that were not known to be."""
+        """Close what is due now; how many periods are closed that were not known to be.
+
+        An agreement that fails holds up no other. Raises ``ClosingFailed`` when all were looked at, naming each that
+        failed; the next look tries it again.
+        """
+        count, failed = 0, dict[tuple[str, str], SlaLedgerError]()
         with self._database.read() as tx:
             tenants = tx.views.tenants()
-        return sum(self._close_of(tenant) for tenant in tenants)
+        for tenant in tenants:
+            database = self._database.of_tenant(tenant)
+            with database.read() as tx:
+                known = {str(row["sla_id"]): int(row["seq"]) for row in tx.views.agreements()}
+            for sla_id, seq in known.items():
+                try:
+                    count += self._close_of(tenant, database, sla_id, seq)
+                except SlaLedgerError as error:
+                    failed[tenant, sla_id] = error
+        if failed:
+            raise _closing_failed(failed)
+        return count
 
-    def _close_of(self, tenant: str) -> int:
-        database, count = self._database.of_tenant(tenant), 0
-        with database.read() as tx:
-            known = {str(row["sla_id"]): int(row["seq"]) for row in tx.views.agreements()}
-        for sla_id, seq in known.items():
-            coming = self._next.get((tenant, sla_id))
-            if coming is None or coming.seq != seq:
-                coming = self._look(database, sla_id, seq)
-            while coming.period is not None and self._is_due(coming.registered, coming.period):
-                with database.begin() as tx:
-                    now_ns = self._clock.now_ns()
-                    close_period(tx, coming.registered, coming.period, cause=Cause.SCHEDULE, now_ns=now_ns)
-                count += 1
-                following = period_at(coming.registered.agreement, coming.period.interval.end_ns)
-                coming = replace(coming, period=following)
-            self._next[tenant, sla_id] = coming
+    def _close_of(self, tenant: str, database: Database, sla_id: str, seq: int) -> int:
+        count, coming = 0, self._next.get((tenant, sla_id))
+        if coming is None or coming.seq != seq:
+            coming = self._next[tenant, sla_id] = self._look(database, sla_id, seq)
+        while coming.period is not None and self._is_due(coming.registered, coming.period):
+            with database.begin() as tx:
+                now_ns = self._clock.now_ns()
+                close_period(tx, coming.registered, coming.period, cause=Cause.SCHEDULE, now_ns=now_ns)
+            count += 1
+            following = period_at(coming.registered.agreement, coming.period.interval.end_ns)
+            coming = self._next[tenant, sla_id] = replace(coming, period=following)
         return count
 
     def _look(self, database: Database, sla_id: str, seq: int) -> _Next:
@@ -152,6 +164,21 @@ class _Next:
     seq: int
     registered: RegisteredAgreement
     period: Period | None
+
+
+def _closing_failed(failed: Mapping[tuple[str, str], SlaLedgerError]) -> ClosingFailed:
+    (tenant, sla_id), first = next(iter(failed.items()))
+    others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    error = ClosingFailed(
+        f"due periods of agreement {sla_id} of tenant {tenant}{others} were not closed; mend the cause, the next look "
+        f"closes them ({first.code}: {first.message})",
+        failed=[
+            {"tenant": tenant, "sla_id": sla_id, "code": error.code, "message": error.message}
+            for (tenant, sla_id), error in failed.items()
+        ],
+    )
+    error.__cause__ = first
+    return error
 
 
 def _receipt(event: StoredEvent) -> Receipt:

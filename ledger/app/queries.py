@@ -257,7 +257,8 @@ class Readiness:
     """Whether questions can be answered (``ready``), and what waits for an operator.
 
     ``database_error`` is None where the database was read. ``parked`` and ``chain_failures`` do not make it
-    unready: what is stored is served all the same. Nor do ``stages`` that wait and a log that is unsigned since
+    unready: what is stored is served all the same. Nor does ``chain_error``, why nothing is known of the chain (None:
+    it is), which leaves its counts at 0. Nor do ``stages`` that wait and a log that is unsigned since
     ``unsigned_since_ns`` (None: it is signed), both as of ``at_ns``.
     """
 
@@ -271,6 +272,7 @@ class Readiness:
     at_ns: int = 0
     stages: Sequence[StageWait] = ()
     unsigned_since_ns: int | None = None
+    chain_error: str | None = None
 
     @property
     def ready(self) -> bool:
@@ -294,10 +296,15 @@ class Health:
         self._now_ns = now_ns
 
     def check(self) -> Readiness:
-        """Never raises for a database that does not answer: that is an answer here."""
-        chain = self._chain_status()
-        total = chain["total"]
-        failures = sum(transaction["reason"] is not None for transaction in chain["transactions"])
+        """Never raises for a database or a chain that does not answer: that is an answer here."""
+        total, failures, chain_error = 0, 0, None
+        try:
+            # Of a chain that is known already what is stored is read from the database, which may be away.
+            chain = self._chain_status()
+            total = chain["total"]
+            failures = sum(transaction["reason"] is not None for transaction in chain["transactions"])
+        except SlaLedgerError as error:
+            chain_error = error.message
         now_ns = self._now_ns()
         try:
             schema = self._schema_state()
@@ -305,8 +312,8 @@ class Health:
                 size, pending, parked = tx.log.size(), tx.outbox.pending(), len(tx.outbox.parked())
                 stages, unsigned_ns = tx.outbox.waiting(now_ns), unsigned_since_ns(tx)
         except SlaLedgerError as error:
-            return Readiness(error.message, None, 0, 0, 0, total, failures)
-        return Readiness(None, schema, size, pending, parked, total, failures, now_ns, stages, unsigned_ns)
+            return Readiness(error.message, None, 0, 0, 0, total, failures, chain_error=chain_error)
+        return Readiness(None, schema, size, pending, parked, total, failures, now_ns, stages, unsigned_ns, chain_error)
 
 
 def unsigned_since_ns(tx: Transaction) -> int | None:

@@ -13,6 +13,7 @@ from ledger.app.evidence import Attestor, Collector, TelemetrySignature
 from ledger.app.observations import ReadRows
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Randomness, Transaction
+from ledger.app.retrying import pause_s
 from ledger.app.statements import issue_statement, issued_event
 from ledger.app.telemetry import FindEvidence
 from ledger.app.violations import record_violations
@@ -25,6 +26,7 @@ from ledger.domain.window import period_at, period_named
 from ledger.errors import NotFound, NotYet
 
 TURN_RETRY_S = 2.0
+"""The shortest pause between two looks whether it is a period's turn."""
 
 
 class Collectors(Protocol):
@@ -84,15 +86,15 @@ def compensate_period(
         )
 
 
-def wait_for_turn(database: Database, event_id: str) -> None:
+def wait_for_turn(database: Database, event_id: str, *, clock: Clock) -> None:
     """Raises ``NotYet`` where the period before that of an ``attestation_recorded`` event is to be recorded first.
 
     The registry takes the periods of an agreement one after the other. One that will never be recorded there (it was
-    withheld) is not waited for: the registry says then what it misses.
+    withheld) is not waited for: the registry says then what it misses. The longer it waits, the rarer it looks.
     """
     with database.read() as tx:
-        name = tx.events.by_id(event_id).payload["statement_id"]
-        statement = issued_event(tx, name).payload
+        proof = tx.events.by_id(event_id)
+        statement = issued_event(tx, proof.payload["statement_id"]).payload
         row = tx.views.agreement(statement["sla_id"])
         agreement = Agreement.from_document(row["document"])
         period = period_named(agreement, statement["period"])
@@ -111,7 +113,7 @@ def wait_for_turn(database: Database, event_id: str) -> None:
             f"the period {before} of this agreement is recorded before {period}; it is not on chain yet",
             period=str(period),
             waits_for=str(before),
-            retry_after_s=TURN_RETRY_S,
+            retry_after_s=pause_s(proof.recorded_at_ns, clock.now_ns(), least_s=TURN_RETRY_S),
         )
 
 

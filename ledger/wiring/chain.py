@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypedDict
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
+from eth_typing import ChecksumAddress
 from eth_utils import to_checksum_address
 from web3 import Web3
 from web3.types import RPCEndpoint
@@ -57,6 +58,14 @@ class OpenChain(Protocol):
         """The registry. Of a node: asked for at first use. Raises ``ChainUnavailable`` and ``SettingInvalid``."""
         ...
 
+    def location(self) -> tuple[int, str]:
+        """The chain's id and the registry's address, whether or not it is deployed there yet; sends nothing.
+
+        Raises ``ChainUnavailable``, and ``SettingInvalid`` where no registry is there and none will be put there
+        unasked.
+        """
+        ...
+
     @property
     def confirmations(self) -> int:
         """Blocks that must stand before an anchor counts as confirmed; raises as ``anchor`` does."""
@@ -74,6 +83,9 @@ class ReplayedChain:
     anchor: RegistryAnchor
     report: ReplayReport
     confirmations: int = 0
+
+    def location(self) -> tuple[int, str]:
+        return self.anchor.chain_id, self.anchor.registry
 
     def status(self) -> ChainStatus:
         outcomes = self.report.outcomes
@@ -126,6 +138,12 @@ class RpcChain:
     def anchor(self) -> RegistryAnchor:
         # On a test chain nothing is lost by deploying unasked; elsewhere it costs money, and whoever pays says so.
         return self._open(deploy=self._sender.chain_id in TEST_CHAIN_IDS)
+
+    def location(self) -> tuple[int, str]:
+        chain_id, address = self._sender.chain_id, self._address
+        if self._settings.registry is not None or chain_id not in TEST_CHAIN_IDS:
+            self._require_registry(address)
+        return chain_id, address
 
     @property
     def confirmations(self) -> int:
@@ -205,16 +223,23 @@ class RpcChain:
 
     def _open(self, *, deploy: bool) -> RegistryAnchor:
         self._sender.resend()
-        named, deployer = self._settings.registry, self._accounts.deployer
-        address = to_checksum_address(named) if named else registry_address(deployer.address)
-        if not deploy or named:
-            if not self._w3.eth.get_code(address):
-                raise _no_registry(address, self._sender.chain_id, named=named is not None)
+        deployer, address = self._accounts.deployer, self._address
+        if not deploy or self._settings.registry is not None:
+            self._require_registry(address)
             registry = AnchorChain(self._w3, self._sender, address)
         else:
             self._require_funds(deployer, address)
             registry = _deployed(self._w3, self._sender, deployer, self._clock)
         return RegistryAnchor(registry, issuer=self._accounts.issuer, deployer=deployer, clock=self._clock)
+
+    @property
+    def _address(self) -> ChecksumAddress:
+        named = self._settings.registry
+        return registry_address(self._accounts.deployer.address) if named is None else to_checksum_address(named)
+
+    def _require_registry(self, address: ChecksumAddress) -> None:
+        if not self._w3.eth.get_code(address):
+            raise _no_registry(address, self._sender.chain_id, named=self._settings.registry is not None)
 
     def _require_funds(self, deployer: LocalAccount, registry: str) -> None:
         """Said before anything is signed: a transaction that cannot be paid would keep its nonce for good."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from eth_account import Account
@@ -26,10 +27,32 @@ class ChainIdentity(NamedTuple):
         return registration_digest(registration, self.chain_id, self.registry)
 
     def signer(self, digest: bytes, signature: bytes) -> str | None:
-        try:
-            return str(Account._recover_hash(digest, signature=signature))
-        except Exception:  # what a malformed signature raises depends on where it is malformed
-            return None
+        return recovered_signer(digest, signature)
+
+
+class LazySigning:
+    """``ledger.app.commands.RegistrationSigning`` that asks which chain is meant when there is something to sign.
+
+    So every write that has nothing to do with the chain works while its node is away.
+    """
+
+    def __init__(self, identity: Callable[[], ChainIdentity]) -> None:
+        self._identity = identity
+
+    def digest(self, registration: Registration) -> bytes:
+        """Raises what ``identity`` raises, such as ``ChainUnavailable``."""
+        return self._identity().digest(registration)
+
+    def signer(self, digest: bytes, signature: bytes) -> str | None:
+        return recovered_signer(digest, signature)
+
+
+def recovered_signer(digest: bytes, signature: bytes) -> str | None:
+    """The EIP-55 address that made a signature of 65 bytes; None where nobody can have."""
+    try:
+        return str(Account._recover_hash(digest, signature=signature))
+    except Exception:  # what a malformed signature raises depends on where it is malformed
+        return None
 
 
 def embedded_identity(accounts: ChainAccounts, genesis_timestamp_s: int) -> ChainIdentity:

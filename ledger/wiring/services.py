@@ -38,7 +38,7 @@ from ledger.resources import resource_dir
 from ledger.settings import WorkerSettings, read_chain_settings, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
-from ledger.wiring.chain_identity import ChainIdentity, embedded_identity, stored_status
+from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.collectors import COLLECTOR, KeyringCollectors
 from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
@@ -199,6 +199,12 @@ class Services:
             return ChainIdentity(self.chain.anchor.chain_id, self.chain.anchor.registry)
         return embedded_identity(self._chain_accounts(), self._genesis_timestamp_s)
 
+    def _meant_chain(self) -> ChainIdentity:
+        """As ``chain_identity``, for processes that only write and read: nothing is sent to a node."""
+        if self.chain_settings.rpc_url is not None:
+            return ChainIdentity(*self.chain.location())
+        return self.chain_identity
+
     def _chain_accounts(self) -> ChainAccounts:
         return ChainAccounts.from_secrets(
             deployer=self.keyring.secret("deployer-evm"), issuer=self.keyring.secret("issuer-evm")
@@ -236,7 +242,7 @@ class Services:
             self.database,
             self.attestor,
             collectors=self.collectors,
-            signing=self.chain_identity,
+            signing=LazySigning(self._meant_chain),
             verify=verify,
             clock=self.clock,
         )

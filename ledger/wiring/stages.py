@@ -62,7 +62,7 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
         anchoring.register_on_chain(database, event_id, attestor=attestor, anchor=_anchor(services))
 
     def anchor(database: Database, event_id: str) -> None:
-        wait_for_turn(database, event_id)
+        wait_for_turn(database, event_id, clock=clock)
         anchoring.anchor_statement(database, event_id, attestor=attestor, anchor=_anchor(services), clock=clock)
 
     def confirm(database: Database, event_id: str) -> None:

@@ -29,7 +29,12 @@ class Beat:
         self._services = services
 
     def tick(self) -> bool:
-        """Close what is due and sign what is new. False: there is nothing to hurry for."""
-        self._services.schedule.close_due()
-        self._services.sign_log()
+        """Close what is due and sign what is new, also where closing failed. False: there is nothing to hurry for.
+
+        Raises what closing or signing raise.
+        """
+        try:
+            self._services.schedule.close_due()
+        finally:
+            self._services.sign_log()
         return False

@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from api.meters import Meters
+from ledger.app.queries import Health
+from ledger.errors import Unavailable
 from tests.api.conftest import Ledger
 
 
@@ -77,6 +80,22 @@ def test_a_database_that_does_not_answer_shows_no_size(client: TestClient[Any], 
     found = samples(client)
     assert found["sla_ledger_ready", ()] == 0
     assert ("sla_ledger_log_leaves", ()) not in found
+
+
+@pytest.mark.parametrize("database_away", [False, True])
+def test_a_chain_whose_state_cannot_be_read_hides_nothing_else(ledger: Ledger, database_away: bool) -> None:
+    def away() -> NoReturn:
+        raise Unavailable("the database does not answer")
+
+    health = Health(ledger.database, schema_state=away if database_away else lambda: ledger.schema, chain_status=away)
+    found = health.check()
+    assert found.ready is not database_away
+    assert found.chain_error == "the database does not answer"
+    assert found.database_error == (found.chain_error if database_away else None)
+    text = Meters(health).text().decode()
+    assert f"sla_ledger_ready {int(not database_away)}.0" in text
+    assert "sla_ledger_chain_failures" not in text
+    assert ("sla_ledger_log_leaves" in text) is not database_away
 
 
 def test_promtool_finds_nothing_to_mend(client: TestClient[Any]) -> None:

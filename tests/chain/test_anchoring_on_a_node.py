@@ -8,6 +8,7 @@ import pytest
 
 from ledger.anchor.chain import registry_address
 from ledger.anchor.sender import Call, Sender
+from ledger.domain.instant import SECOND_NS
 from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotYet, SettingInvalid
 from ledger.settings import ChainSettings
 from ledger.wiring.chain import RpcChain
@@ -67,6 +68,11 @@ def test_it_waits_for_confirmations(node: Anvil, settled: Settled, chain: RpcCha
             settled.confirm(proof, chain.anchor, 3)
         assert (waiting.value.data["confirmations"], waiting.value.data["retry_after_s"]) == (have, 3 - have)
         node.mine()
+    # On a chain that stands still for long it looks rarely.
+    settled.clock.now += 600 * SECOND_NS
+    with pytest.raises(NotYet) as waiting:
+        settled.confirm(proof, chain.anchor, 4)
+    assert 60 <= waiting.value.data["retry_after_s"] < 70
     settled.confirm(proof, chain.anchor, 3)
     (confirmed,) = settled.events(proof, "anchor_confirmed")
     assert confirmed.payload["confirmations"] == 3
@@ -189,11 +195,25 @@ def test_a_test_chain_gets_its_registry_unasked_and_once(node: Anvil, settled: S
         assert [t.effect for t in tx.chain.of_chain(31337)] == ["registry"]
 
 
+def test_where_the_registry_will_be_is_known_without_deploying_it(node: Anvil, settled: Settled) -> None:
+    chain = chain_of(node, settled.database)
+    location = chain.location()
+    assert node.height() == 0
+    with settled.database.read() as tx:
+        assert tx.chain.count(31337) == 0
+    assert location == (chain.anchor.chain_id, chain.anchor.registry)
+    wrong = chain_of(node, settled.database, registry="0x" + "11" * 20)
+    with pytest.raises(SettingInvalid, match="holds no contract"):
+        wrong.location()
+
+
 def test_elsewhere_a_registry_is_deployed_by_whoever_pays(settled: Settled) -> None:
     with running_anvil("--chain-id", "1") as node:
         chain = chain_of(node, settled.database)
         with pytest.raises(SettingInvalid, match="chain deploy"):
             _ = chain.anchor
+        with pytest.raises(SettingInvalid, match="chain deploy"):
+            chain.location()
         with pytest.raises(ChainUnavailable, match=ACCOUNTS.deployer.address):
             chain.deploy()
         node.fund(ACCOUNTS.deployer.address, ACCOUNTS.issuer.address)

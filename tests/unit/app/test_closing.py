@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
-from ledger.app.agreements import RegisteredAgreement
+from ledger.app import closing
+from ledger.app.agreements import RegisteredAgreement, registered_agreement
 from ledger.app.closing import Cause, Schedule, close_period, closing_of, load_closing
+from ledger.app.evidence import Attestor
 from ledger.app.ports import Receipt
 from ledger.app.stages import evaluate_period
 from ledger.app.telemetry import find_evidence
 from ledger.domain.calendar import Period
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.window import period_named
-from ledger.errors import DocumentInvalid, NotFound, PeriodNotOver
+from ledger.errors import ClosingFailed, DocumentInvalid, NotFound, PeriodNotOver
 from tests.unit.app.conftest import Desk, make_desk, read_rows
 
 HOUR_NS = 3600 * SECOND_NS
@@ -83,8 +88,8 @@ class TestClosing:
     def test_keeps_the_terms_it_was_closed_under(self, desk: Desk) -> None:
         receipt = close(desk)
         with desk.database.read() as tx:
-            closing = load_closing(tx, receipt.event_id, desk.attestor)
-        assert (closing.registered, closing.period) == (desk.register(), desk.period)
+            loaded = load_closing(tx, receipt.event_id, desk.attestor)
+        assert (loaded.registered, loaded.period) == (desk.register(), desk.period)
 
     def test_belongs_to_its_tenant(self, desk: Desk) -> None:
         receipt = close(desk)
@@ -160,6 +165,34 @@ class TestSchedule:
         at(desk, desk.period.interval.end_ns + GRACE_NS)
         assert schedule.close_due() == 2
         assert closed(desk, registered) == closed(other, theirs) == ["14"]
+
+    def test_one_that_fails_holds_up_no_other_and_is_named(
+        self, desk: Desk, registered: RegisteredAgreement, schedule: Schedule, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        others = []
+        for tenant, nonce in (("aaa", "77"), ("zzz", "78")):
+            other = make_desk(nonce="0x" + nonce * 32)
+            other.database, other.clock = desk.database.of_tenant(tenant), desk.clock
+            others.append((other, other.register()))
+        bad = registered.sla_id
+
+        def read(payload: Mapping[str, Any], attestor: Attestor) -> RegisteredAgreement:
+            if payload["sla_id"] == bad:
+                raise DocumentInvalid("these terms cannot be read any more")
+            return registered_agreement(payload, attestor)
+
+        monkeypatch.setattr(closing, "registered_agreement", read)
+        at(desk, desk.period.interval.end_ns + GRACE_NS)
+        with pytest.raises(ClosingFailed, match=bad) as caught:
+            schedule.close_due()
+        (failed,) = caught.value.data["failed"]
+        assert (failed["tenant"], failed["sla_id"], failed["code"]) == ("default", bad, "document_invalid")
+        assert [closed(*other) for other in others] == [["14"], ["14"]]
+        assert closed(desk, registered) == []
+        # Once it is mended, the next look closes it.
+        monkeypatch.undo()
+        assert schedule.close_due() == 1
+        assert closed(desk, registered) == ["14"]
 
     def test_an_agreement_that_is_over_when_it_is_registered_is_closed_by_request_alone(self, desk: Desk) -> None:
         at(desk, desk.period.interval.end_ns + 1000 * 24 * HOUR_NS)

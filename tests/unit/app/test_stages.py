@@ -17,11 +17,12 @@ from ledger.app.statements import issued_for
 from ledger.app.telemetry import find_evidence
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
+from ledger.domain.instant import SECOND_NS
 from ledger.domain.naming import attestation_stream
 from ledger.domain.settlement import SettlementState
 from ledger.domain.window import period_named
 from ledger.errors import CollectorUnknown, NotFound, NotYet
-from tests.conformance.samples import anchor, attestation
+from tests.conformance.samples import StepClock, anchor, attestation
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 
 
@@ -195,27 +196,37 @@ class TestTurns:
 
     def test_the_first_one_waits_for_nobody(self, desk: Desk) -> None:
         first = self.settle(desk, "2023-06-14/P1D", log(row("a")))
-        wait_for_turn(desk.database, self.prove(desk, first))
+        wait_for_turn(desk.database, self.prove(desk, first), clock=desk.clock)
 
     def test_the_next_one_waits_until_the_one_before_is_recorded(self, desk: Desk) -> None:
         second = self.settle(desk, "2023-06-15/P1D", log(row("b", "2023-06-15T10:00:00Z")))
         proof = self.prove(desk, second)
         with pytest.raises(NotYet, match="2023-06-14/P1D") as waits:
-            wait_for_turn(desk.database, proof)
+            wait_for_turn(desk.database, proof, clock=desk.clock)
         assert waits.value.data["retry_after_s"] > 0
         first = self.settle(desk, "2023-06-14/P1D", log(row("a")))
         self.prove(desk, first)
         with pytest.raises(NotYet):
-            wait_for_turn(desk.database, proof)
+            wait_for_turn(desk.database, proof, clock=desk.clock)
         self.record(desk, first)
-        wait_for_turn(desk.database, proof)
+        wait_for_turn(desk.database, proof, clock=desk.clock)
+
+    @pytest.mark.parametrize(("age_s", "pause_s"), [(0, 2), (20, 2), (300, 30), (3000, 300), (86400, 300), (-60, 2)])
+    def test_the_longer_it_waits_the_rarer_it_looks(self, desk: Desk, age_s: int, pause_s: int) -> None:
+        second = self.settle(desk, "2023-06-15/P1D", log(row("b", "2023-06-15T10:00:00Z")))
+        proof = self.prove(desk, second)
+        with desk.database.read() as tx:
+            recorded_at_ns = tx.events.by_id(proof).recorded_at_ns
+        with pytest.raises(NotYet) as waits:
+            wait_for_turn(desk.database, proof, clock=StepClock(recorded_at_ns + (age_s - 1) * SECOND_NS))
+        assert waits.value.data["retry_after_s"] == pause_s
 
     def test_one_that_was_withheld_is_not_waited_for(self, desk: Desk) -> None:
         with desk.database.begin() as tx:
             registered = load_agreement(tx, desk.attestor.sla_id(desk.agreement), desk.attestor)
             close_period(tx, registered, desk.period, cause=Cause.REQUEST, now_ns=desk.clock.now_ns())
         second = self.settle(desk, "2023-06-15/P1D", log(row("b", "2023-06-15T10:00:00Z")))
-        wait_for_turn(desk.database, self.prove(desk, second))
+        wait_for_turn(desk.database, self.prove(desk, second), clock=desk.clock)
 
 
 class _Circuits:

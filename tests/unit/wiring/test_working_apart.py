@@ -10,15 +10,15 @@ import pytest
 
 from ledger.attest import babyjub
 from ledger.domain.agreement import Agreement
-from ledger.errors import CollectorUnknown
+from ledger.errors import ChainUnavailable, CollectorUnknown
 from ledger.settings import WorkerSettings
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data, open_data
-from ledger.wiring.stages import directory_holder, process_holder
+from ledger.wiring.stages import directory_holder, process_holder, read_request_log
 from tests.support.deployment import example_terms
-from tests.unit.app.conftest import signed_agreement
+from tests.unit.app.conftest import log, row, signed_agreement
 
 BROKER = WorkerSettings(broker_url="redis://127.0.0.1:1/0")
 
@@ -51,6 +51,28 @@ def test_with_a_broker_nothing_is_worked_or_locked_by_the_server(services: Servi
     server.dispatcher.stop()
     DirectoryLock(services.folder).release()
     server.close()
+
+
+def test_writes_need_no_node(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLA_LEDGER_CHAIN_RPC", "http://127.0.0.1:1")
+    parties = DemoParties(services.keyring)
+    document = parties.signed(parties.with_keys(example_terms()))
+    server = open_data(services.folder, workers=BROKER)
+    try:
+        registered = server.commands.register(document)
+        period = Agreement.from_document(document).period_starting(Agreement.from_document(document).effective_from)
+        batch = server.commands.observe(
+            registered.sla_id, log(row("a")), read_rows=read_request_log, declared_complete=period.interval
+        )
+        assert batch.receipt.event_id
+        assert server.commands.close(registered.sla_id, str(period)).period == str(period)
+        # What the customer signs names the chain, which only the node can tell.
+        with pytest.raises(ChainUnavailable, match=r"127\.0\.0\.1:1"):
+            server.commands.registration_request(document)
+        with pytest.raises(ChainUnavailable, match=r"127\.0\.0\.1:1"):
+            server.commands.register(document, customer_signature=bytes(65))
+    finally:
+        server.close()
 
 
 def test_a_directory_is_the_same_at_its_next_start_and_a_copy_is_another(services: Services, tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""What the beat does at each look at the clock."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledger.app.ports import Database
+from ledger.errors import ClosingFailed
+from ledger.workers.schedule import Beat
+from tests.support.stored import memory_database
+
+
+class Directory:
+    """A data directory whose closing may fail."""
+
+    def __init__(self, failure: ClosingFailed | None = None) -> None:
+        self._failure = failure
+        self.done: list[str] = []
+
+    @property
+    def database(self) -> Database:
+        return memory_database()
+
+    @property
+    def schedule(self) -> Directory:
+        return self
+
+    def close_due(self) -> int:
+        self.done.append("closed")
+        if self._failure is not None:
+            raise self._failure
+        return 1
+
+    def sign_log(self) -> None:
+        self.done.append("signed")
+
+
+def test_it_signs_what_it_closed() -> None:
+    directory = Directory()
+    assert not Beat(directory).tick()
+    assert directory.done == ["closed", "signed"]
+
+
+def test_it_signs_also_when_closing_failed_and_says_so() -> None:
+    directory = Directory(ClosingFailed("one agreement cannot be closed"))
+    with pytest.raises(ClosingFailed):
+        Beat(directory).tick()
+    assert directory.done == ["closed", "signed"]
