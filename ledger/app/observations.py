@@ -115,12 +115,13 @@ def _classify(
     scope = (registered.sla_id, registered.agreement.source)
     for name, of_period in _by_period(registered.agreement, rows, declared_complete, counts).items():
         ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)
+        body_of = dict(zip(ids, of_period.bodies, strict=True))
         # In the order of the store's index, which looks them up and adds them.
-        pairs = sorted(zip(ids, of_period.bodies, strict=True))
-        known = tx.identities.known(*scope, [id_digest for id_digest, _ in pairs])
-        if not known and len(set(ids)) == len(ids):
+        ordered = sorted(body_of)
+        known = tx.identities.known(*scope, ordered)
+        if not known and len(ordered) == len(ids):
             # Nothing was said of any of them before: what nearly every batch comes to.
-            tx.identities.add(*scope, pairs)
+            tx.identities.add(*scope, [(id_digest, body_of[id_digest]) for id_digest in ordered])
             counts.accepted += len(ids)
             accepted_ns += (min(of_period.starts_ns), max(of_period.starts_ns))
             continue

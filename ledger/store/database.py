@@ -64,12 +64,16 @@ class SqliteDatabase(Following):
     @contextmanager
     def begin(self) -> Iterator[Transaction]:
         with self._write() as connection:
-            yield self._session.transaction(connection)
+            transaction = self._session.transaction(connection)
+            yield transaction
+            transaction.batches.finish()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Transaction]:
         with translated_errors(self._path, writable=False), self._reader.begin() as connection:
-            yield self._session.transaction(connection)
+            transaction = self._session.transaction(connection)
+            yield transaction
+            transaction.batches.finish()
 
     @contextmanager
     def inspect(self) -> Iterator[SqlInspection]:

@@ -87,13 +87,17 @@ class PostgresDatabase(Following):
     def begin(self) -> Iterator[Transaction]:
         with translated_errors(self._url, writable=True), self._app.begin() as connection:
             self._wall(connection)
-            yield self._session.transaction(connection)
+            transaction = self._session.transaction(connection)
+            yield transaction
+            transaction.batches.finish()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Transaction]:
         with translated_errors(self._url, writable=False), self._snapshots.begin() as connection:
             self._wall(connection)
-            yield self._session.transaction(connection)
+            transaction = self._session.transaction(connection)
+            yield transaction
+            transaction.batches.finish()
 
     def _wall(self, connection: Connection) -> None:
         """Name the tenant for this transaction alone: the connection goes back to a pool that all tenants share."""

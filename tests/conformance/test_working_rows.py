@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -51,6 +52,18 @@ class TestRawBatches:
             assert tx.batches.put(data) == digest == hashlib.sha256(data).hexdigest()
         with database.read() as tx:
             assert tx.batches.get(digest) == data
+
+    @pytest.mark.parametrize("data", [b"{}\n", b"row\n" * 100_000], ids=["small", "large"])
+    def test_are_there_in_their_own_transaction_and_gone_with_it(self, database: AnyDatabase, data: bytes) -> None:
+        class GivenUp(Exception):
+            pass
+
+        with suppress(GivenUp), database.begin() as tx:
+            digest = tx.batches.put(data)
+            assert tx.batches.get(digest) == data
+            raise GivenUp
+        with database.read() as tx, pytest.raises(NotFound):
+            tx.batches.get(digest)
 
     @pytest.mark.parametrize("digest", ["00" * 32, "", "no digest", "AB" * 32])
     def test_an_unknown_digest_is_not_found(self, database: AnyDatabase, digest: str) -> None:
