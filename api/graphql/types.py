@@ -111,7 +111,11 @@ class Statement:
     credit: Money | None = scoped("statement", "credit", description="What is owed; null where it is withheld")
     trace: JSON | None = scoped("statement", "trace", description="The steps from the counts to the credit")
     attestable: bool = strawberry.field(description="Whether a circuit can prove statements of these terms")
-    unattested_reasons: list[str] = strawberry.field(description="Why there is no proof, as stable codes")
+    unattested_reasons: list[str] | None = scoped(
+        "statement",
+        "unattested_reasons",
+        description="Why no circuit can prove it, in sentences that name what of the terms is beyond them",
+    )
     attestation: Attestation | None = scoped("statement", "attestation")
     anchor: Anchor | None = scoped("statement", "anchor")
     seq: Count = strawberry.field(description="Log position of the last event that is reflected here")
@@ -220,7 +224,7 @@ def statement_of(row: Row, context: RequestContext) -> Statement:
         credit=None if credit is None else _money(credit),
         trace=seen["trace"],
         attestable=row["attestable"],
-        unattested_reasons=list(row["unattested_reasons"]),
+        unattested_reasons=seen["unattested_reasons"],
         attestation=None if attestation is None else _attestation(attestation),
         anchor=None if anchor is None else _anchor(anchor, context),
         seq=row["seq"],

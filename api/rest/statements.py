@@ -107,7 +107,12 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     objectives: list[ObjectiveResult]
     credit: Annotated[Money | None, msgspec.Meta(description="What is owed; null where the statement is withheld")]
     attestable: Annotated[bool, msgspec.Meta(description="Whether a circuit can prove statements of these terms")]
-    unattested_reasons: Annotated[list[str], msgspec.Meta(description="Why there is no proof, as stable codes")]
+    unattested_reasons: Annotated[
+        list[str] | None,
+        msgspec.Meta(
+            description="Why no circuit can prove it, in sentences that name what of the terms is beyond them"
+        ),
+    ]
     seal_key: Annotated[str | None, msgspec.Meta(description="Field element as a decimal string")]
     telemetry_root: Annotated[str | None, msgspec.Meta(description="Field element as a decimal string")]
     attestation: Attestation | None
@@ -269,7 +274,7 @@ def _statement(row: Row, not_replayed: Mapping[str, str]) -> Statement:
         objectives=[_objective(result) for result in row["objectives"]],
         credit=None if credit is None else money(credit["currency"], credit["minor_units"]),
         attestable=row["attestable"],
-        unattested_reasons=list(row["unattested_reasons"]),
+        unattested_reasons=row["unattested_reasons"],
         seal_key=row["seal_key"],
         telemetry_root=row["telemetry_root"],
         attestation=None if attestation is None else msgspec.convert(attestation, Attestation),

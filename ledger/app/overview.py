@@ -273,8 +273,7 @@ def _settled(row: Row, principal: Principal) -> Settled:
     visible, withheld = redact("statement", row, principal)
     proof = _proof_state(row) if principal.holds(Scope.READ_PROOFS) else None
     if proof is None:
-        # Why there is no proof speaks of tiers and rules.
-        visible, withheld = {**visible, "unattested_reasons": []}, [*withheld, "proof"]
+        withheld = [*withheld, "proof"]
     return Settled(visible, proof, proof is not None and principal.holds(*BUNDLE_SCOPES), tuple(withheld))
 
 
