@@ -159,7 +159,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     credit_line_count: int
     statements: Annotated[list[SummaryStatement], msgspec.Meta(description="The newest 12, newest first")]
     statement_count: int
-    credit_totals: Annotated[list[Money] | None, msgspec.Meta(description="Over all settled periods, by currency")]
+    credit_totals: Annotated[
+        list[Money] | None, msgspec.Meta(description="Sum of the credit lines of all periods, by currency")
+    ]
     withheld: Withheld
 
 
