@@ -8,24 +8,45 @@ moved on while the answer was made only means that nobody is given it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import parse_qsl
 
 from litestar.handlers import BaseRouteHandler
 
-from ledger.app.access import Principal
+from ledger.app.access import Principal, Scope
 
 OF_THE_LOG: Final = "of_the_log"
 """The key of a handler's ``opt``: True where its answers follow from the log and the principal alone."""
 
 MAX_BYTES: Final = 32 * 1024 * 1024
 MAX_ANSWER_BYTES: Final = 1024 * 1024
+ENTRY_BYTES: Final = 512
+"""What an entry takes beside the texts that are counted: objects, headers, its place in the order."""
 
 
 def is_of_the_log(handler: BaseRouteHandler | None) -> bool:
     """Whether a handler's answers may be kept."""
     return handler is not None and handler.opt.get(OF_THE_LOG) is True
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an answer depends on beside the log. The subject is not among it: equal rights see equal answers.
+
+    ``parameters`` are those of the query as they are read, sorted: however a query is spelt, it has one place.
+    """
+
+    path: str
+    parameters: tuple[tuple[str, str], ...]
+    tenant: str
+    scopes: frozenset[Scope]
+    sla_ids: frozenset[str] | None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return ENTRY_BYTES + len(self.path) + sum(len(name) + len(value) for name, value in self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +61,20 @@ class KeptAnswer:
 
 
 class KeptAnswers:
-    """The answers asked for last, at most ``max_bytes`` of them. Used by one event loop."""
+    """The answers asked for last: they and their places take at most ``max_bytes``. Used by one event loop."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._kept: OrderedDict[Hashable, KeptAnswer] = OrderedDict()
+        self._kept: OrderedDict[Place, KeptAnswer] = OrderedDict()
 
     @staticmethod
-    def place(path: str, query: bytes, principal: Principal) -> Hashable:
-        """What an answer depends on beside the log. The subject is not among it: equal rights see equal answers."""
-        return path, query, principal.tenant, principal.scopes, principal.sla_ids
+    def place(path: str, query: bytes, principal: Principal) -> Place:
+        # Latin-1 keeps each byte, so that two queries are one only if they have the same bytes once unquoted.
+        found = parse_qsl(query.decode("latin-1"), keep_blank_values=True, encoding="latin-1")
+        return Place(path, tuple(sorted(found)), principal.tenant, principal.scopes, principal.sla_ids)
 
-    def find(self, place: Hashable, log_size: int) -> KeptAnswer | None:
+    def find(self, place: Place, log_size: int) -> KeptAnswer | None:
         """The answer kept at a place, if it is of a log of this size."""
         kept = self._kept.get(place)
         if kept is None or kept.log_size != log_size:
@@ -60,12 +82,14 @@ class KeptAnswers:
         self._kept.move_to_end(place)
         return kept
 
-    def keep(self, place: Hashable, answer: KeptAnswer) -> None:
+    def keep(self, place: Place, answer: KeptAnswer) -> None:
         if len(answer.body) > MAX_ANSWER_BYTES:
             return
         before = self._kept.pop(place, None)
-        self._bytes += len(answer.body) - (0 if before is None else len(before.body))
+        if before is not None:
+            self._bytes -= place.size + len(before.body)
         self._kept[place] = answer
+        self._bytes += place.size + len(answer.body)
         while self._bytes > self._max_bytes:
-            _, oldest = self._kept.popitem(last=False)
-            self._bytes -= len(oldest.body)
+            oldest, dropped = self._kept.popitem(last=False)
+            self._bytes -= oldest.size + len(dropped.body)

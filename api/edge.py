@@ -36,7 +36,7 @@ from api.problems import (
     problem_of,
 )
 from ledger.app.access import ANONYMOUS, Principal
-from ledger.errors import AccessDenied, BodyTooLarge, SlaLedgerError
+from ledger.errors import AccessDenied, BodyTooLarge, SlaLedgerError, Unauthenticated
 from ledger.settings import LOOPBACK_HOSTS
 
 READING: Final = ("GET", "HEAD")
@@ -249,17 +249,30 @@ class Edge:
         authorization, tenant = _values(scope, b"authorization"), _values(scope, TENANT_HEADER)
         if not authorization:
             return self._authentication.without_credentials(tenant)
-        # In a thread: keys are looked up in the database, and those of an issuer are fetched.
-        return await asyncio.to_thread(self._authentication.verify, authorization, tenant)
+        # Whoever tries credentials that do not hold is refused before the next ones cost anything.
+        tries = ("refused credentials", _address(scope))
+        self._rate_limit.check(tries)
+        try:
+            # In a thread: keys are looked up in the database, and those of an issuer are fetched.
+            return await asyncio.to_thread(self._authentication.verify, authorization, tenant)
+        except Unauthenticated:
+            self._rate_limit.take(tries)
+            raise
 
     def _admit(self, caller: Caller, scope: HTTPScope) -> None:
-        principal, client = caller.principal, scope.get("client")
-        address = client[0] if client and principal is ANONYMOUS else ""
+        principal = caller.principal
+        address = _address(scope) if principal is ANONYMOUS else ""
         self._rate_limit.take((principal.subject, principal.tenant, address))
         if scope["method"] in WRITING and self._authentication.is_local:
             _refuse_cross_site(scope)
         if caller.guest_origin is not None:
             _admit_guest(caller.guest_origin, scope)
+
+
+def _address(scope: HTTPScope) -> str:
+    """Where a request comes from; empty where the server does not know."""
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 def _refuse_cross_site(scope: HTTPScope) -> None:

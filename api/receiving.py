@@ -1,4 +1,5 @@
-"""How a body comes in: its type first, then within a size and a time, unpacked in bounds, read off the event loop."""
+"""How a body comes in: its type first, then in its turn within a size and a time, unpacked in bounds, read off the
+event loop."""
 
 from __future__ import annotations
 
@@ -31,8 +32,13 @@ from ledger.settings import IngestSettings
 T = TypeVar("T")
 AnyRequest: TypeAlias = Request[Any, Any, Any]
 
+BODIES = 8
+"""Bodies that are in memory as they came: received in part or whole and not yet done. This many times the largest is
+what they take at most; those of other requests wait in the network until one is done or given up."""
+
 PARSERS = 4
-"""Bodies that are worked on at a time: what they may take of memory is this many times the largest."""
+"""Bodies of these that are unpacked and worked on at a time. Each takes up to the largest once more, and what is made
+of it, beside."""
 
 
 class Outcomes:
@@ -61,6 +67,7 @@ class Intake:
     clock: Clock
     settings: IngestSettings
     outcomes: Outcomes = field(default_factory=Outcomes)
+    bodies: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(BODIES))
     parsers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(PARSERS))
 
     def write(self, principal: Principal, work: Callable[[Transaction], T]) -> T:
@@ -74,15 +81,20 @@ class Intake:
         max_bytes: int,
         work: Callable[[str, bytes], T],
     ) -> T:
-        """Receive a body and work on it in a thread: ``work(media type, unpacked body)``. The outcome is counted."""
+        """Receive a body and work on it in a thread: ``work(media type, unpacked body)``. The outcome is counted.
+
+        Of a body that has to wait for its turn nothing is read, and its time to come in has not begun.
+        """
         route = request.url.path
         try:
             media_type = _media_type(request, media_types)
             encoding = request.headers.get("content-encoding", "").strip().lower()
-            body = await _receive(request, max_bytes, self.settings.body_timeout_s)
-            found = await to_thread.run_sync(
-                lambda: work(media_type, unpack(body, encoding, max_bytes)), limiter=self.parsers
-            )
+            _check_length(request, max_bytes)
+            async with self.bodies:
+                body = await _receive(request, max_bytes, self.settings.body_timeout_s)
+                found = await to_thread.run_sync(
+                    lambda: work(media_type, unpack(body, encoding, max_bytes)), limiter=self.parsers
+                )
         except SlaLedgerError as error:
             self.outcomes.count(route, error.code)
             raise
@@ -101,10 +113,13 @@ def _media_type(request: AnyRequest, media_types: Sequence[str]) -> str:
     return media_type
 
 
-async def _receive(request: AnyRequest, max_bytes: int, timeout_s: float) -> bytes:
+def _check_length(request: AnyRequest, max_bytes: int) -> None:
     declared = request.headers.get("content-length", "0")
     if not declared.isascii() or not declared.isdigit() or int(declared[:20]) > max_bytes:
         raise _too_large(max_bytes)
+
+
+async def _receive(request: AnyRequest, max_bytes: int, timeout_s: float) -> bytes:
     parts: list[bytes] = []
     size = 0
     try:

@@ -1,4 +1,4 @@
-"""How often one principal may ask: a bucket of tokens each, in this process."""
+"""How often one principal may ask, and one address try credentials: a bucket of tokens each, in this process."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ class RateLimit:
 
     def take(self, key: Hashable) -> None:
         """Raises ``RateLimited``, whose ``retry_after_s`` is enough for one more request."""
+        self._ask(key, take=True)
+
+    def check(self, key: Hashable) -> None:
+        """Raises ``RateLimited`` where ``take`` would, and takes nothing."""
+        self._ask(key, take=False)
+
+    def _ask(self, key: Hashable, *, take: bool) -> None:
         if not self._cost_ns:
             return
         with self._lock:
@@ -37,9 +44,10 @@ class RateLimit:
             full_at_ns = max(self._full_at_ns.get(key, 0), now_ns) + self._cost_ns
             wait_ns = full_at_ns - now_ns - self._burst_ns
             if wait_ns <= 0:
-                self._full_at_ns[key] = full_at_ns
-                self._full_at_ns.move_to_end(key)
-                self._forget(now_ns)
+                if take:
+                    self._full_at_ns[key] = full_at_ns
+                    self._full_at_ns.move_to_end(key)
+                    self._forget(now_ns)
                 return
         wait_s = -(-wait_ns // SECOND_NS)
         raise RateLimited(f"too many requests; ask again in {wait_s} s", retry_after_s=wait_s)

@@ -131,7 +131,12 @@ class SummaryStatement(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     credit: Money | None
     proof: Annotated[str | None, msgspec.Meta(description="none, proved, anchored or confirmed")]
-    unattested_reasons: list[str]
+    unattested_reasons: Annotated[
+        list[str] | None,
+        msgspec.Meta(
+            description="Why no circuit can prove it, in sentences that name what of the terms is beyond them"
+        ),
+    ]
     dev_key: Annotated[bool | None, msgspec.Meta(description="True: the proof is under a key that its maker can forge")]
     proof_hash: Word | None
     tx_hash: Word | None
@@ -154,7 +159,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     credit_line_count: int
     statements: Annotated[list[SummaryStatement], msgspec.Meta(description="The newest 12, newest first")]
     statement_count: int
-    credit_totals: Annotated[list[Money] | None, msgspec.Meta(description="Over all settled periods, by currency")]
+    credit_totals: Annotated[
+        list[Money] | None, msgspec.Meta(description="Sum of the credit lines of all periods, by currency")
+    ]
     withheld: Withheld
 
 
@@ -311,7 +318,7 @@ def _statement(settled: Settled) -> SummaryStatement:
         state=row["state"],
         credit=None if credit is None else money(credit["currency"], credit["minor_units"]),
         proof=settled.proof,
-        unattested_reasons=list(row["unattested_reasons"]),
+        unattested_reasons=row["unattested_reasons"],
         dev_key=None if attestation is None else attestation["dev_key"],
         proof_hash=None if attestation is None else attestation["proof_hash"],
         tx_hash=None if anchor is None else anchor["tx_hash"],

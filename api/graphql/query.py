@@ -75,7 +75,7 @@ class Query:
             raise NotFound(f"there is no statement {id}", statement=id)
         return statement_of(row, info.context)
 
-    @resolves(resource("credits", description="Credits by start of their statement's period"))
+    @resolves(resource("credits", description="Credits as first settled, by start of their statement's period"))
     def credits(
         self, info: Info, sla_id: OfSla = None, first: First = DEFAULT_PAGE, after: After = None
     ) -> Connection[Credit] | None:

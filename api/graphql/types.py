@@ -108,10 +108,18 @@ class Statement:
     state: str = strawberry.field(description="settled, or withheld: too few windows were observed")
     windows: Windows
     objectives: list[ObjectiveResult]
-    credit: Money | None = scoped("statement", "credit", description="What is owed; null where it is withheld")
+    credit: Money | None = scoped(
+        "statement",
+        "credit",
+        description="As first settled; null where it is withheld. /v1/credit-lines tells what is owed now",
+    )
     trace: JSON | None = scoped("statement", "trace", description="The steps from the counts to the credit")
     attestable: bool = strawberry.field(description="Whether a circuit can prove statements of these terms")
-    unattested_reasons: list[str] = strawberry.field(description="Why there is no proof, as stable codes")
+    unattested_reasons: list[str] | None = scoped(
+        "statement",
+        "unattested_reasons",
+        description="Why no circuit can prove it, in sentences that name what of the terms is beyond them",
+    )
     attestation: Attestation | None = scoped("statement", "attestation")
     anchor: Anchor | None = scoped("statement", "anchor")
     seq: Count = strawberry.field(description="Log position of the last event that is reflected here")
@@ -121,13 +129,16 @@ class Statement:
         return agreement_of(info.context.agreement(self.sla_id), info.context)
 
 
-@strawberry.type(description="What the provider owes for one period; it may be zero.")
+@strawberry.type(
+    description="The credit of one period as first settled; it may be zero. Lines that were taken back since do not "
+    "change it: what is owed now is the sum of the credit lines (REST: /v1/credit-lines)."
+)
 class Credit:
     statement_id: strawberry.ID
     sla_id: strawberry.ID
     period: str
     credit: Money
-    status: str
+    status: str = strawberry.field(description="Always issued; its credit lines say what became of it")
     proof_hash: str | None = strawberry.field(description="The proof it follows by; null while there is none")
     seq: Count
 
@@ -220,7 +231,7 @@ def statement_of(row: Row, context: RequestContext) -> Statement:
         credit=None if credit is None else _money(credit),
         trace=seen["trace"],
         attestable=row["attestable"],
-        unattested_reasons=list(row["unattested_reasons"]),
+        unattested_reasons=seen["unattested_reasons"],
         attestation=None if attestation is None else _attestation(attestation),
         anchor=None if anchor is None else _anchor(anchor, context),
         seq=row["seq"],

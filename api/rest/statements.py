@@ -105,9 +105,17 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     state: Annotated[str, msgspec.Meta(description="settled, or withheld: too few windows were observed")]
     windows: Windows
     objectives: list[ObjectiveResult]
-    credit: Annotated[Money | None, msgspec.Meta(description="What is owed; null where the statement is withheld")]
+    credit: Annotated[
+        Money | None,
+        msgspec.Meta(description="As first settled, see `/v1/credit-lines` for what is owed now; null if withheld"),
+    ]
     attestable: Annotated[bool, msgspec.Meta(description="Whether a circuit can prove statements of these terms")]
-    unattested_reasons: Annotated[list[str], msgspec.Meta(description="Why there is no proof, as stable codes")]
+    unattested_reasons: Annotated[
+        list[str] | None,
+        msgspec.Meta(
+            description="Why no circuit can prove it, in sentences that name what of the terms is beyond them"
+        ),
+    ]
     seal_key: Annotated[str | None, msgspec.Meta(description="Field element as a decimal string")]
     telemetry_root: Annotated[str | None, msgspec.Meta(description="Field element as a decimal string")]
     attestation: Attestation | None
@@ -134,13 +142,13 @@ class StatementDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Credit(msgspec.Struct, frozen=True, kw_only=True):
-    """What the provider owes for one period; it may be zero."""
+    """The credit of one period as first settled; it may be zero. Lines that were taken back since do not change it."""
 
     statement_id: str
     sla_id: Word
     period: str
     credit: Money
-    status: Annotated[str, msgspec.Meta(description="issued")]
+    status: Annotated[str, msgspec.Meta(description="Always issued; its credit lines say what became of it")]
     proof_hash: Annotated[Word | None, msgspec.Meta(description="The proof it follows by; null while there is none")]
     seq: Seq
 
@@ -231,7 +239,10 @@ def get_inclusion(seen: Seen, statement_id: StatementId, size: OptionalTreeSize 
     problems=(400, 404, 503),
 )
 def list_credits(seen: Seen, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None) -> CreditPage:
-    """Credits of one agreement or of all, by the start of their period. Withheld statements have none."""
+    """Credits of one agreement or of all as first settled, by the start of their period. Withheld statements have none.
+
+    What is owed now is the sum of the credit lines (`/v1/credit-lines`): lines may have been taken back since.
+    """
     listing = f"credits/{sla_id or ''}"
     page = seen.credits(sla_id, after=decode_cursor(cursor, listing), limit=limit)
     return CreditPage([_credit(row) for row in page.rows], encode_cursor(listing, page.last_id))
@@ -269,7 +280,7 @@ def _statement(row: Row, not_replayed: Mapping[str, str]) -> Statement:
         objectives=[_objective(result) for result in row["objectives"]],
         credit=None if credit is None else money(credit["currency"], credit["minor_units"]),
         attestable=row["attestable"],
-        unattested_reasons=list(row["unattested_reasons"]),
+        unattested_reasons=row["unattested_reasons"],
         seal_key=row["seal_key"],
         telemetry_root=row["telemetry_root"],
         attestation=None if attestation is None else msgspec.convert(attestation, Attestation),

@@ -123,6 +123,8 @@ FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
         "credit": frozenset({Scope.READ_CREDITS}),
         # The steps to the credit name tiers and base; the public signals hold the credit.
         "trace": frozenset({Scope.READ_CREDITS, Scope.READ_THRESHOLDS}),
+        # Why no circuit proves it is said in sentences about tiers, rules and limits of the terms.
+        "unattested_reasons": frozenset({Scope.READ_CREDITS, Scope.READ_THRESHOLDS}),
         "attestation": frozenset({Scope.READ_PROOFS, Scope.READ_CREDITS}),
         "anchor": frozenset({Scope.READ_PROOFS}),
     },

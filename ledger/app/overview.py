@@ -84,8 +84,8 @@ class Overview:
     """See the module. ``statements`` are the newest first, ``shown`` is the one that all but them is of.
 
     ``violations`` (newest first, without those withdrawn) and ``credit_lines`` are rows of ``Views``, as far as the
-    reader may see them; the counts say how many there are of which these are the first. ``credit_totals`` are minor
-    units by currency, over all periods that were ever settled.
+    reader may see them; the counts say how many there are of which these are the first. ``credit_totals`` are what is
+    owed, in minor units by currency: the sum of the lines of all periods, of which those taken back are no part.
     """
 
     agreement: Row
@@ -131,7 +131,7 @@ def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period:
         violation_count=len(violations),
         credit_lines=tuple(lines[:MAX_LINES]) if may_credits else None,
         credit_line_count=len(lines),
-        credit_totals=_totals(rows) if may_credits else None,
+        credit_totals=tx.views.credit_totals(sla_id) if may_credits else None,
         withheld=tuple(name for name, held in parts if not held),
     )
 
@@ -273,8 +273,7 @@ def _settled(row: Row, principal: Principal) -> Settled:
     visible, withheld = redact("statement", row, principal)
     proof = _proof_state(row) if principal.holds(Scope.READ_PROOFS) else None
     if proof is None:
-        # Why there is no proof speaks of tiers and rules.
-        visible, withheld = {**visible, "unattested_reasons": []}, [*withheld, "proof"]
+        withheld = [*withheld, "proof"]
     return Settled(visible, proof, proof is not None and principal.holds(*BUNDLE_SCOPES), tuple(withheld))
 
 
@@ -283,12 +282,3 @@ def _proof_state(row: Row) -> str:
     if anchor is not None:
         return "confirmed" if anchor.get("confirmed") else "anchored"
     return "none" if row["attestation"] is None else "proved"
-
-
-def _totals(rows: Iterable[Row]) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for row in rows:
-        if row["credit"] is not None:
-            currency = row["credit"]["currency"]
-            totals[currency] = totals.get(currency, 0) + row["credit"]["minor_units"]
-    return totals

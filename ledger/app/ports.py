@@ -510,6 +510,11 @@ class Views(Protocol):
     def credit_line(self, line_id: str) -> Mapping[str, Any]:
         """Raises ``NotFound``."""
 
+    def credit_totals(self, sla_id: str) -> Mapping[str, int]:
+        """What is owed under an agreement: the sum of all its credit lines and reversal entries, in minor units by
+        currency. Empty where it has none."""
+        ...
+
     def evidence(self, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[Mapping[str, Any]]:
         """What was recorded about a service in [start_ns, end_ns), the most telling first."""
         ...

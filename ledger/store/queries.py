@@ -7,6 +7,7 @@ who appended at ``seq`` n knows whether the row is new enough.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -176,6 +177,12 @@ class StoredViews:
     def credit_line(self, line_id: str) -> Mapping[str, Any]:
         (line,) = self._lines([_only(self._reader.rows("view_credit_line", line_id=line_id), "credit line", line_id)])
         return line
+
+    def credit_totals(self, sla_id: str) -> Mapping[str, int]:
+        totals: Counter[str] = Counter()
+        for row in self._reader.rows("view_credit_line", sla_id=sla_id):
+            totals[row.body["currency"]] += int(row.body["minor_units"])
+        return totals
 
     def webhooks(self) -> Sequence[Mapping[str, Any]]:
         return sorted(map(_webhook, self._reader.rows("view_webhook")), key=lambda row: str(row["id"]))

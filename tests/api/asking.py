@@ -87,7 +87,7 @@ def bearer(text: str, **more: str) -> dict[str, str]:
 
 GRAPHQL = """{
   statements { edges { node {
-    id slaId state credit { amount minorUnits } trace attestation { signals } anchor { leaf }
+    id slaId state credit { amount minorUnits } trace unattestedReasons attestation { signals } anchor { leaf }
     objectives { id good targetPercent }
   } } }
   agreements { edges { node { slaId service document } } }

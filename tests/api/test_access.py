@@ -11,6 +11,7 @@ import pytest
 from litestar import Litestar, get
 from litestar.testing import TestClient
 
+from api.auth.callers import Authentication
 from api.auth.guard import SCOPES, check_scopes, require_declared
 from api.auth.guests import GuestTokens
 from api.edge import MAX_BODY_BYTES, Edge
@@ -312,6 +313,42 @@ class TestRate:
         world = World(ledger, tmp_path, rate_per_minute=6)
         with world.client() as client:
             assert [client.get("/health/live").status_code for _ in range(2)] == [200, 429]
+
+    def test_a_flood_of_bad_credentials_is_stopped_before_they_are_looked_at(
+        self, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world = World(ledger, tmp_path, rate_per_minute=60)
+        looked_at, verify = [], Authentication.verify
+
+        def counted(self: Authentication, authorization: Any, tenant: Any) -> Any:
+            looked_at.append(authorization)
+            return verify(self, authorization, tenant)
+
+        monkeypatch.setattr(Authentication, "verify", counted)
+        with world.client() as client:
+            tries = [client.get("/v1/agreements", headers=bearer(f"sla_{n:064}")) for n in range(30)]
+            assert [each.status_code for each in tries] == [401] * 10 + [429] * 20
+            assert len(looked_at) == 10
+            assert tries[-1].headers["retry-after"] == "1"
+            # Of those without credentials it takes nothing.
+            assert client.get("/health/live").status_code == 200
+            world.clock.pass_s(1)
+            codes = [client.get("/v1/agreements", headers=bearer("x.y.z")).status_code for _ in range(2)]
+            assert codes == [401, 429]
+
+    def test_good_credentials_are_not_counted_among_the_bad(self, ledger: Ledger, tmp_path: Path) -> None:
+        world = World(ledger, tmp_path, rate_per_minute=60)
+        keys = [world.key(Role.OPERATIONS_VIEWER) for _ in range(3)]
+        with world.client() as client:
+            codes = [client.get("/v1/agreements", headers=bearer(key)).status_code for key in keys * 10]
+            assert codes == [200] * 30
+            assert client.get("/v1/agreements", headers=bearer("wrong")).status_code == 401
+
+    def test_without_a_rate_bad_credentials_are_only_refused(self, ledger: Ledger, tmp_path: Path) -> None:
+        world = World(ledger, tmp_path, rate_per_minute=0)
+        with world.client() as client:
+            codes = {client.get("/v1/agreements", headers=bearer("wrong")).status_code for _ in range(50)}
+            assert codes == {401}
 
 
 WRITES = {

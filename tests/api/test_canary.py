@@ -65,6 +65,8 @@ def values(world: World, ledger: Ledger) -> dict[str, str]:
         ],
         credit={"currency": "USD", "minor_units": CANARIES["credit"]},
         trace={"steps": [f"{CANARIES['percent']} % of {CANARIES['base']}"], "total": CANARIES["credit"]},
+        attestable=False,
+        unattested_reasons=[CANARIES["reason"]],
     )
     ledger.attest(name, sla_id, signals=[CANARIES["credit"], "1", "2", "3", "4", "5"])
     ledger.anchor(name, sla_id)
@@ -184,8 +186,8 @@ def test_what_is_withheld_is_null_and_named(world: World, client: Client, values
     detail = client.get(f"/v1/statements/{values['statement_id']}", headers=headers).json()
     assert (detail["trace"], detail["withheld"]) == (None, ["trace"])
     statement = detail["statement"]
-    assert sorted(statement["withheld"]) == ["anchor", "attestation", "credit"]
-    assert [statement[name] for name in statement["withheld"]] == [None, None, None]
+    assert sorted(statement["withheld"]) == ["anchor", "attestation", "credit", "unattested_reasons"]
+    assert [statement[name] for name in statement["withheld"]] == [None] * 4
     for result in statement["objectives"]:
         assert (result["target_percent"], result["withheld"]) == (None, ["target_percent"])
         assert result["good"] is not None
@@ -213,5 +215,6 @@ def test_everything_is_there_for_an_admin(world: World, client: Client, values: 
     headers = bearer(world.key(Role.CUSTOMER_ADMIN))
     detail = client.get(f"/v1/statements/{values['statement_id']}", headers=headers).json()
     assert detail["statement"]["credit"]["minor_units"] == CANARIES["credit"]
+    assert detail["statement"]["unattested_reasons"] == [CANARIES["reason"]]
     assert detail["statement"]["withheld"] == detail["withheld"] == []
     assert all(result["withheld"] == [] for result in detail["statement"]["objectives"])

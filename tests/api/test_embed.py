@@ -143,7 +143,7 @@ def test_a_withheld_statement_has_no_credit_and_no_zero(ledger: Ledger, client: 
 def test_periods_newest_first_and_one_by_name(ledger: Ledger, client: Client) -> None:
     sla_id = ledger.agreement(1)
     for day in range(14):
-        ledger.statement(sla_id, day)
+        ledger.credit_line(sla_id, ledger.statement(sla_id, day), day=day)
     found = summary(client, sla_id)
     assert found["statement_count"] == 14
     assert [each["period"] for each in found["statements"]] == [f"2023-12-{day:02}/P1D" for day in range(14, 2, -1)]
@@ -153,6 +153,25 @@ def test_periods_newest_first_and_one_by_name(ledger: Ledger, client: Client) ->
     assert summary(client, sla_id, period="2023-12-01/P1D")["shown"]["period"] == "2023-12-01/P1D"
     missing = client.get("/v1/embed/summary", params={"sla_id": sla_id, "period": "2023-11-01/P1D"})
     assert missing.status_code == 404
+
+
+def test_the_total_is_what_is_owed_now(ledger: Ledger, client: Client) -> None:
+    """The sum of the lines: what was taken back is no part of it, and a statement without lines owes nothing."""
+    sla_id, other = ledger.agreement(1), ledger.agreement(2)
+    first, second = (ledger.statement(sla_id, day) for day in range(2))
+    assert summary(client, sla_id)["credit_totals"] == []
+    taken = ledger.credit_line(sla_id, first, 1, minor_units="50000")
+    ledger.credit_line(sla_id, first, 2, minor_units="30000")
+    ledger.credit_line(sla_id, second, 1, day=1, minor_units="7")
+    ledger.credit_line(other, ledger.statement(other), minor_units="9")
+    assert summary(client, sla_id)["credit_totals"][0]["minor_units"] == "80007"
+    headers = {"idempotency-key": "once"}
+    made = client.post(f"/v1/credit-lines/{taken}/reverse", json={"reason": "in error"}, headers=headers)
+    assert made.status_code == 200, made.text
+    found = summary(client, sla_id)
+    assert found["credit_totals"] == [{"currency": "USD", "minor_units": "30007", "amount": "300.07"}]
+    # What was settled stays as it was.
+    assert {each["credit"]["minor_units"] for each in found["statements"]} == {"80000"}
 
 
 @pytest.mark.parametrize("role", [Role.OPERATIONS_VIEWER, Role.FINANCE])

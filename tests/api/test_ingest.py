@@ -24,7 +24,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from api.app import create_app
 from api.desks import Desks
 from api.edge import Edge
-from api.receiving import Intake, Outcomes
+from api.receiving import BODIES, Intake, Outcomes
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
 from ledger.app.queries import Health, Queries, SchemaState
@@ -501,6 +501,13 @@ def test_the_documented_requests_are_taken(post: Post) -> None:
     ]
 
 
+def http_scope(path: str) -> dict[str, Any]:
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "headers": headers}
+    scope |= {"query_string": b"", "root_path": "", "http_version": "1.1", "scheme": "http", "client": ("a", 1)}
+    return scope | {"server": ("127.0.0.1", 80), "asgi": {"version": "3.0"}, "state": {}}
+
+
 def test_a_body_that_drips_is_given_up(post: Post) -> None:
     async def answer() -> tuple[int, bytes]:
         sent: list[Any] = []
@@ -513,19 +520,45 @@ def test_a_body_that_drips_is_given_up(post: Post) -> None:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": "/v1/metrics",
-            "raw_path": b"/v1/metrics",
-            "headers": headers,
-        }
-        scope |= {"query_string": b"", "root_path": "", "http_version": "1.1", "scheme": "http", "client": ("a", 1)}
-        await app(scope | {"server": ("127.0.0.1", 80), "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+        await app(http_scope("/v1/metrics"), receive, send)
         return sent[0]["status"], sent[1]["body"]
 
     app = app_over(post.desk, IngestSettings(body_timeout_s=0.05), post.outcomes)
     status, body = asyncio.run(answer())
     assert status == 408
     assert json.loads(body)["code"] == "body_too_slow"
+
+
+def test_of_a_body_beyond_those_in_flight_nothing_is_read(post: Post) -> None:
+    """Many uploads at once, none of which ends: only so many are begun, and the others when those are done."""
+    begun: set[int] = set()
+
+    async def upload(number: int, full: asyncio.Event, go_on: asyncio.Event) -> int:
+        statuses: list[int] = []
+
+        async def receive() -> Any:
+            begun.add(number)
+            if len(begun) == BODIES:
+                full.set()
+            await go_on.wait()
+            return {"type": "http.request", "body": b"no metrics", "more_body": False}
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status", 0))
+
+        await app(http_scope("/v1/metrics"), receive, send)
+        return statuses[0]
+
+    async def all_at_once() -> list[int]:
+        full, go_on = asyncio.Event(), asyncio.Event()
+        uploads = asyncio.gather(*(upload(number, full, go_on) for number in range(3 * BODIES)))
+        await full.wait()
+        # Time enough for all the others to begin, if they may.
+        await asyncio.sleep(0.1)
+        assert len(begun) == BODIES
+        go_on.set()
+        return await uploads
+
+    app = app_over(post.desk, IngestSettings(), post.outcomes)
+    assert asyncio.run(all_at_once()) == [400] * 3 * BODIES
+    assert len(begun) == 3 * BODIES

@@ -291,6 +291,17 @@ def test_a_reversal_sets_both_lines(database: AnyDatabase) -> None:
     assert (entry["minor_units"], entry["reverses"], entry["reason"]) == (-1200, gone["id"], "counted in error")
 
 
+def test_what_is_owed_is_the_sum_of_all_lines(database: AnyDatabase) -> None:
+    append(database, line_issued(1), line_issued(2, minor_units="34"), line_issued(3, currency="EUR"))
+    append(database, line_applied(1), line_issued(4, sla_id=OTHER_SLA_ID))
+    with database.read() as tx:
+        assert tx.views.credit_totals(SLA_ID) == {"USD": 1200 + 34, "EUR": 1200}
+        assert tx.views.credit_totals("0x" + "00" * 32) == {}
+    append(database, line_reversed(1))
+    with database.read() as tx:
+        assert tx.views.credit_totals(SLA_ID) == {"USD": 34, "EUR": 1200}
+
+
 def test_a_rebuild_gives_the_same_views(database: AnyDatabase) -> None:
     name = statement_id()
     for event in (agreement(), window(0), window(1), window(0, bad=2), statement(), agreement(2)):

@@ -13,6 +13,7 @@ CANARIES = {
     "target": "97.6543",
     "threshold": "839.17",
     "cap": "6167.61",
+    "reason": "the share of 43.71 % has no tier of its own",
 }
 SPELLINGS = {
     "credit": ("2717171", "27171.71", "27,171.71"),
@@ -21,6 +22,7 @@ SPELLINGS = {
     "target": ("97.6543", "976543"),
     "threshold": ("839.17", "839170000"),
     "cap": ("6167.61", "616761"),
+    "reason": ("43.71",),
 }
 """As texts, in minor units, in parts, with separators."""
 

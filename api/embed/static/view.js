@@ -318,7 +318,7 @@ function proofFacts(statement, texts) {
   const coded = (name, value) => fact(name, el("code", {}, value));
   const facts = [coded(texts.statement, statement.id)];
   if (statement.proof !== null) {
-    const why = [texts.proofHelp[statement.proof], ...statement.unattested_reasons, statement.dev_key ? texts.devKey : null];
+    const why = [texts.proofHelp[statement.proof], ...(statement.unattested_reasons ?? []), statement.dev_key ? texts.devKey : null];
     facts.push(fact(proofText(statement.proof, texts), why.filter(Boolean).map((text) => el("p", {}, text))));
   }
   if (statement.proof_hash) facts.push(coded(texts.proofHash, statement.proof_hash));

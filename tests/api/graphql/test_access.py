@@ -236,7 +236,10 @@ def test_a_fragment_does_not_change_the_code_of_an_error(ask: Asker, world: Worl
 def test_every_field_is_given_or_withheld_as_the_policy_says(ask: Asker, world: World, role: Role) -> None:
     principal = Principal(f"key {role}", "default", ROLE_SCOPES[role])
     query = """query ($id: ID!, $sla: ID!) {
-      statement(id: $id) { credit { amount } trace attestation { proof } anchor { leaf } objectives { targetPercent } }
+      statement(id: $id) {
+        credit { amount } trace unattested_reasons: unattestedReasons
+        attestation { proof } anchor { leaf } objectives { targetPercent }
+      }
       agreement(slaId: $sla) { document }
     }"""
     answer = ask(query, by=principal, variables={"id": world.statements[0], "sla": world.sla_id})

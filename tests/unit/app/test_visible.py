@@ -34,6 +34,7 @@ ROW: dict[str, Any] = {
     "doc_sha256": "ab" * 32,
     "credit": {"currency": "USD", "minor_units": 5},
     "trace": {"steps": []},
+    "unattested_reasons": ["a tier without a place in the circuit"],
     "attestation": {"signals": ["5"]},
     "anchor": {"leaf": "0x"},
     "objectives": [
