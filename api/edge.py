@@ -35,6 +35,7 @@ from api.problems import (
     problem_headers,
     problem_of,
 )
+from api.shared_reads import SharedReads
 from ledger.app.access import ANONYMOUS, Principal
 from ledger.errors import AccessDenied, BodyTooLarge, SlaLedgerError, Unauthenticated
 from ledger.settings import LOOPBACK_HOSTS
@@ -135,7 +136,7 @@ class Edge:
         answer."""
         self.app = app
         self._count = count
-        self._log_size = log_size
+        self._log_size = None if log_size is None else SharedReads(log_size)
         self._kept = KeptAnswers()
         self._authentication = authentication
         self._hosts = frozenset(host.encode() for host in hosts)
@@ -228,7 +229,7 @@ class Edge:
         if self._log_size is None or not path.startswith(VERSIONED_PREFIX):
             return None
         try:
-            return await asyncio.to_thread(self._log_size)
+            return await self._log_size.get()
         except SlaLedgerError:
             # The route says what is wrong.
             return None
