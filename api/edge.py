@@ -158,6 +158,8 @@ class Edge:
     def _tell(self, scope: HTTPScope, answer: _Answer, seconds: float) -> None:
         method = scope["method"] if scope["method"] in READING + WRITING else "other"
         self._count(method, answer.route, answer.status, seconds)
+        if not _LOG.isEnabledFor(logging.INFO):
+            return
         # Neither address nor query: they name agreements. The request's id finds what the client was told.
         _LOG.info(
             "request",

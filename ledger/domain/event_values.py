@@ -11,7 +11,6 @@ from ledger.domain.events import MAX_INSTANT_NS
 from ledger.domain.schema import JsonSchema, Test, Text, fail
 
 _DECIMAL_INTEGER = re.compile(r"0|[1-9][0-9]*")
-_MAX_UINT32 = 2**32 - 1
 _MAX_UINT64 = 2**64 - 1
 
 
