@@ -20,6 +20,7 @@ from ledger.app.cosigning import WitnessedPublishing
 from ledger.app.log_keys import rotate_log_key
 from ledger.app.outbox import OutboxRunner, Stage, StageWork
 from ledger.app.queries import ChainStatus, SchemaState
+from ledger.app.repeating import Repeating
 from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_delivery import queue_deliveries
@@ -104,7 +105,7 @@ class Dispatcher:
 class Dispatchers:
     """Several of them side by side."""
 
-    def __init__(self, *each: Dispatcher) -> None:
+    def __init__(self, *each: Dispatcher | Repeating) -> None:
         self._each = each
 
     def start(self) -> None:
@@ -114,10 +115,6 @@ class Dispatchers:
     def stop(self) -> None:
         for dispatcher in self._each:
             dispatcher.stop()
-
-
-def _nothing() -> None:
-    """What follows the work of a dispatcher that has nothing to sign."""
 
 
 class NoDispatcher:
@@ -173,7 +170,7 @@ class Services:
             Dispatchers(
                 Dispatcher(self._run_once, self.sign_log, notify),
                 # Receivers that are slow to answer hold up nobody's settlement.
-                Dispatcher(self._deliver_once, _nothing, notify),
+                Repeating(self._deliver_once, name="the courier", rest_s=POLL_S, notify=notify),
             )
             if embedded
             else NoDispatcher()

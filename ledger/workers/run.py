@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 from celery.signals import setup_logging
 
+from ledger.app.repeating import Notify, repeat
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SettingInvalid
 from ledger.settings import WorkerSettings
 from ledger.wiring.services import Services
 from ledger.workers.celery_app import make_app, sender
-from ledger.workers.loop import Notify, repeat, stop_signals
+from ledger.workers.loop import stop_signals
 from ledger.workers.relay import Relay
 from ledger.workers.schedule import Beat
 from ledger.workers.tasks import add_tasks

@@ -8,9 +8,9 @@ import pytest
 
 from ledger.app.outbox import OutboxRunner, Stage
 from ledger.app.ports import Lease
+from ledger.app.repeating import repeat
 from ledger.errors import BrokerUnavailable
 from ledger.store.memory import MemoryDatabase
-from ledger.workers.loop import repeat
 from ledger.workers.relay import BATCH, Relay
 from tests.conformance.samples import SeededRandomness, StepClock, windows
 
