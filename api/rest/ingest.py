@@ -19,20 +19,16 @@ from api.receiving import AnyRequest, Intake
 from api.rest.routes import receives
 from api.rest.values import Digest
 from ledger.app.access import Principal, Scope
-from ledger.app.agreements import load_agreement
-from ledger.app.observations import RecordedBatch, record_observations
-from ledger.app.ports import Transaction
+from ledger.app.handing_in import MAX_SHOWN, HandedIn, hand_in
 from ledger.app.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.observation import Reason, RowRejection, Rows
-from ledger.errors import InstantInvalid, IntervalInvalid, QueryInvalid, RequestLogUnusable
+from ledger.errors import InstantInvalid, IntervalInvalid, QueryInvalid
 from ledger.ingest import breaker, cloudevents, otlp
 from ledger.ingest.registry import read_telemetry
 from ledger.ingest.request_log import RequestLog
 
 NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
-MAX_SHOWN = 20
 _SCOPES = (Scope.WRITE_OBSERVATIONS,)
 
 Takes: TypeAlias = NamedDependency[Intake]
@@ -48,12 +44,6 @@ Service: TypeAlias = Annotated[
 Source: TypeAlias = Annotated[
     str, QueryParameter(pattern="^[A-Za-z0-9._:/@-]{1,100}$", description="Who sends: a collector, one name for each")
 ]
-
-_FIELD_OF_REASON = {
-    Reason.OTHER_SERVICE: "service",
-    Reason.OUTSIDE_PERIOD: "started_at",
-    Reason.OUTSIDE_SPAN: "started_at",
-}
 
 
 class RowCounts(msgspec.Struct, frozen=True):
@@ -124,23 +114,16 @@ async def post_observations(
     span = _span(from_, to)
 
     def work(_media_type: str, data: bytes) -> ObservationReceipt:
-        rows = _Rows()
-
-        def record(tx: Transaction) -> RecordedBatch:
-            registered = load_agreement(tx, sla_id, intake.attestor)
-            batch = record_observations(
-                tx,
-                registered,
-                data,
-                read_rows=rows.read,
-                declared_complete=span,
-                now_ns=intake.clock.now_ns(),
-            )
-            if batch.counts.rejected_total == batch.counts.requests:
-                raise rows.unusable(batch)
-            return batch
-
-        return _observation_receipt(intake.write(principal, record), rows.rejections)
+        handed_in = hand_in(
+            intake.database.of_tenant(principal.tenant),
+            sla_id,
+            data,
+            attestor=intake.attestor,
+            clock=intake.clock,
+            read_rows=lambda raw: RequestLog(io.BytesIO(raw), "body").in_bulk(),
+            declared_complete=span,
+        )
+        return _observation_receipt(handed_in)
 
     return await intake.take(request, NDJSON, intake.settings.max_observation_bytes, work)
 
@@ -195,32 +178,6 @@ async def post_breaker_events(
 HANDLERS = (post_observations, post_metrics, post_breaker_events)
 
 
-class _Rows:
-    """Reads the rows of a log and keeps the first that cannot be used, for the answer."""
-
-    def __init__(self) -> None:
-        self.rejections: list[RowRejection] = []
-
-    def read(self, data: bytes) -> Rows:
-        self.rejections.clear()
-        for row in RequestLog(io.BytesIO(data), "body").in_bulk():
-            if type(row) is RowRejection and len(self.rejections) < MAX_SHOWN:
-                self.rejections.append(row)
-            yield row
-
-    def unusable(self, batch: RecordedBatch) -> RequestLogUnusable:
-        """The error for a log without one usable row."""
-        reasons = {str(reason): count for reason, count in batch.counts.rejected.items()}
-        if self.rejections:
-            first = self.rejections[0]
-            field, message = first.field, f"line {first.line}: {first.field}: {first.message}"
-        else:
-            reason = max(batch.counts.rejected, key=batch.counts.rejected.__getitem__)
-            field = _FIELD_OF_REASON.get(reason, "body")
-            message = f"{field}: every row is rejected as {reason}"
-        return RequestLogUnusable(f"no row of the log can be used. {message}", field=field, reasons=reasons)
-
-
 def _record(intake: Intake, principal: Principal, raw: RawTelemetry) -> RecordedTelemetry:
     # Read before the transaction, which keeps others from writing.
     groups = read_telemetry(raw)
@@ -247,14 +204,14 @@ def _span(from_: str | None, to: str | None) -> Interval | None:
         raise QueryInvalid(f"to: {error.message}", parameter="to", field="to") from None
 
 
-def _observation_receipt(batch: RecordedBatch, rejections: list[RowRejection]) -> ObservationReceipt:
-    counts = batch.counts
+def _observation_receipt(handed_in: HandedIn) -> ObservationReceipt:
+    batch, counts = handed_in.batch, handed_in.batch.counts
     return ObservationReceipt(
         batch.digest,
         batch.receipt.event_id,
         RowCounts(counts.accepted, counts.duplicates, counts.conflicts, counts.rejected_total),
         {str(reason): count for reason, count in counts.rejected.items()},
-        [RejectedRow(row.line, str(row.reason), row.field, row.message) for row in rejections],
+        [RejectedRow(row.line, str(row.reason), row.field, row.message) for row in handed_in.rejections],
     )
 
 

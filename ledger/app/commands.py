@@ -14,11 +14,9 @@ from typing import Any, Protocol
 from ledger.app.agreements import load_agreement, register_agreement, registration_of, require_signatures
 from ledger.app.closing import Cause, close_period
 from ledger.app.evidence import Attestor, Registration, VerifySignature
-from ledger.app.observations import ReadRows, RecordedBatch, record_observations
 from ledger.app.ports import Database, Receipt
 from ledger.domain.agreement import Agreement
 from ledger.domain.instant import Clock
-from ledger.domain.interval import Interval
 from ledger.domain.naming import agreement_stream
 from ledger.domain.window import period_named
 from ledger.errors import AgreementNotSigned, VersionConflict
@@ -141,21 +139,6 @@ class Commands:
                 now_ns=self.clock.now_ns(),
             )
         return RegisteredReceipt(sla_id, doc_sha256, registration is not None, receipt)
-
-    def observe(
-        self, sla_id: str, data: bytes, *, read_rows: ReadRows, declared_complete: Interval | None
-    ) -> RecordedBatch:
-        """Record a batch of facts of an agreement; see ``record_observations``. Raises ``NotFound``."""
-        with self.database.begin() as tx:
-            registered = load_agreement(tx, sla_id, self.attestor)
-            return record_observations(
-                tx,
-                registered,
-                data,
-                read_rows=read_rows,
-                declared_complete=declared_complete,
-                now_ns=self.clock.now_ns(),
-            )
 
     def close(self, sla_id: str, period: str | date) -> ClosedPeriod:
         """Close a period by its name or first date. Raises ``NotFound``, ``PeriodNotOver``, ``DocumentInvalid``."""

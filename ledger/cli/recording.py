@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ledger.app.handing_in import hand_in
 from ledger.app.observations import RecordedBatch
 from ledger.cli.log_reading import parse_span, read_whole_log
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
@@ -78,10 +79,16 @@ def observe(
         complete = parse_span(span) if span is not None else None
         if period is not None:
             complete = period_named(Agreement.from_document(document), period).interval
-        batch = services.commands.of_tenant(tenant).observe(
-            sla_id, data, read_rows=read_request_log, declared_complete=complete
+        handed_in = hand_in(
+            database,
+            sla_id,
+            data,
+            attestor=services.attestor,
+            clock=services.clock,
+            read_rows=read_request_log,
+            declared_complete=complete,
         )
-        _print_batch(services, batch, complete, as_json=as_json)
+        _print_batch(services, handed_in.batch, complete, as_json=as_json)
 
 
 @click.command(epilog="Exit codes: 0 closed, now or before; 1 not over yet; 2 no such agreement or period.")

@@ -51,6 +51,19 @@ def test_facts_are_recorded_once(data: Path, capsys: pytest.CaptureFixture[str])
     assert asked(capsys, *command) == first
 
 
+def test_a_log_without_a_usable_row_is_refused_as_over_http(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "other.ndjson"
+    log.write_text((EXAMPLES / "requests.ndjson").read_text().replace('"example-chat"', '"another-service"'))
+    refused = asked(capsys, "observe", str(log), "--data", str(data), "--period", PERIOD, code=2)
+    assert refused["code"] == "request_log_unusable"
+    assert refused["data"]["reasons"]["other_service"] > 700
+    # Nothing was written: the log that follows finds none of its ids taken.
+    rows = asked(capsys, "observe", str(EXAMPLES / "requests.ndjson"), "--data", str(data), "--period", PERIOD)["rows"]
+    assert rows["accepted"] == 760
+
+
 def test_a_period_is_closed_once_and_waits_in_the_outbox(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ("close", "--data", str(data), "--period", PERIOD)
     first = asked(capsys, *command)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ledger.app.handing_in import hand_in
 from ledger.attest import babyjub
 from ledger.domain.agreement import Agreement
+from ledger.domain.window import period_named
 from ledger.errors import ChainUnavailable, CollectorUnknown
 from ledger.settings import WorkerSettings
 from ledger.wiring.keyring import Keyring
@@ -60,11 +62,17 @@ def test_writes_need_no_node(services: Services, monkeypatch: pytest.MonkeyPatch
     server = open_data(services.folder, workers=BROKER)
     try:
         registered = server.commands.register(document)
-        period = Agreement.from_document(document).period_starting(Agreement.from_document(document).effective_from)
-        batch = server.commands.observe(
-            registered.sla_id, log(row("a")), read_rows=read_request_log, declared_complete=period.interval
+        period = period_named(Agreement.from_document(document), "2023-06-14/P1D")
+        handed_in = hand_in(
+            server.database,
+            registered.sla_id,
+            log(row("a")),
+            attestor=server.attestor,
+            clock=server.clock,
+            read_rows=read_request_log,
+            declared_complete=period.interval,
         )
-        assert batch.receipt.event_id
+        assert handed_in.batch.receipt.event_id
         assert server.commands.close(registered.sla_id, str(period)).period == str(period)
         # What the customer signs names the chain, which only the node can tell.
         with pytest.raises(ChainUnavailable, match=r"127\.0\.0\.1:1"):

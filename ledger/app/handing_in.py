@@ -1,0 +1,84 @@
+"""A request log that somebody hands in, by whatever way: recorded whole, or refused with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledger.app.agreements import load_agreement
+from ledger.app.evidence import Attestor
+from ledger.app.observations import ReadRows, RecordedBatch, record_observations
+from ledger.app.ports import Database, Transaction
+from ledger.app.retrying import write
+from ledger.domain.instant import Clock
+from ledger.domain.interval import Interval
+from ledger.domain.observation import Reason, RowRejection, Rows
+from ledger.errors import RequestLogUnusable
+
+MAX_SHOWN = 20
+"""Rows that are told apart when they cannot be read; the others are counted."""
+
+_FIELD_OF_REASON = {
+    Reason.OTHER_SERVICE: "service",
+    Reason.OUTSIDE_PERIOD: "started_at",
+    Reason.OUTSIDE_SPAN: "started_at",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HandedIn:
+    """What became of a log, and the first of its rows that cannot be read: none where it had been recorded before."""
+
+    batch: RecordedBatch
+    rejections: tuple[RowRejection, ...]
+
+
+def hand_in(
+    database: Database,
+    sla_id: str,
+    data: bytes,
+    *,
+    attestor: Attestor,
+    clock: Clock,
+    read_rows: ReadRows,
+    declared_complete: Interval | None,
+) -> HandedIn:
+    """Record a log of an agreement in one transaction, again where another batch was in its way.
+
+    ``database`` is that of the agreement's tenant; see ``record_observations``. Raises ``NotFound``, and
+    ``RequestLogUnusable`` where not one row can be used: then nothing is written.
+    """
+    rejections: list[RowRejection] = []
+
+    def read(raw: bytes) -> Rows:
+        rejections.clear()
+        for row in read_rows(raw):
+            if type(row) is RowRejection and len(rejections) < MAX_SHOWN:
+                rejections.append(row)
+            yield row
+
+    def record(tx: Transaction) -> RecordedBatch:
+        batch = record_observations(
+            tx,
+            load_agreement(tx, sla_id, attestor),
+            data,
+            read_rows=read,
+            declared_complete=declared_complete,
+            now_ns=clock.now_ns(),
+        )
+        if batch.counts.rejected_total == batch.counts.requests:
+            raise _unusable(batch, rejections)
+        return batch
+
+    return HandedIn(write(database, record), tuple(rejections))
+
+
+def _unusable(batch: RecordedBatch, rejections: list[RowRejection]) -> RequestLogUnusable:
+    reasons = {str(reason): count for reason, count in batch.counts.rejected.items()}
+    if rejections:
+        first = rejections[0]
+        field, message = first.field, f"line {first.line}: {first.field}: {first.message}"
+    else:
+        reason = max(batch.counts.rejected, key=batch.counts.rejected.__getitem__)
+        field = _FIELD_OF_REASON.get(reason, "body")
+        message = f"{field}: every row is rejected as {reason}"
+    return RequestLogUnusable(f"no row of the log can be used. {message}", field=field, reasons=reasons)
