@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ledger.app.agreements import load_agreement
 from ledger.app.evidence import Attestor
@@ -11,7 +13,7 @@ from ledger.app.ports import Database, Transaction
 from ledger.app.retrying import write
 from ledger.domain.instant import Clock
 from ledger.domain.interval import Interval
-from ledger.domain.observation import Reason, RowRejection, Rows
+from ledger.domain.observation import Reason, RowRejection
 from ledger.errors import RequestLogUnusable
 
 MAX_SHOWN = 20
@@ -26,7 +28,7 @@ _FIELD_OF_REASON = {
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """What became of a log, and the first of its rows that cannot be read: none where it had been recorded before."""
+    """What became of a log, and the first of its rows that cannot be read."""
 
     batch: RecordedBatch
     rejections: tuple[RowRejection, ...]
@@ -47,21 +49,16 @@ def hand_in(
     ``database`` is that of the agreement's tenant; see ``record_observations``. Raises ``NotFound``, and
     ``RequestLogUnusable`` where not one row can be used: then nothing is written.
     """
-    rejections: list[RowRejection] = []
-
-    def read(raw: bytes) -> Rows:
-        rejections.clear()
-        for row in read_rows(raw):
-            if type(row) is RowRejection and len(rejections) < MAX_SHOWN:
-                rejections.append(row)
-            yield row
+    # Read before the transaction, which keeps others from writing, and once, however often that is tried.
+    rows = list(read_rows(data))
+    rejections = tuple(islice((row for row in rows if isinstance(row, RowRejection)), MAX_SHOWN))
 
     def record(tx: Transaction) -> RecordedBatch:
         batch = record_observations(
             tx,
             load_agreement(tx, sla_id, attestor),
             data,
-            read_rows=read,
+            read_rows=lambda _: rows,
             declared_complete=declared_complete,
             now_ns=clock.now_ns(),
         )
@@ -69,10 +66,10 @@ def hand_in(
             raise _unusable(batch, rejections)
         return batch
 
-    return HandedIn(write(database, record), tuple(rejections))
+    return HandedIn(write(database, record), rejections)
 
 
-def _unusable(batch: RecordedBatch, rejections: list[RowRejection]) -> RequestLogUnusable:
+def _unusable(batch: RecordedBatch, rejections: Sequence[RowRejection]) -> RequestLogUnusable:
     reasons = {str(reason): count for reason, count in batch.counts.rejected.items()}
     if rejections:
         first = rejections[0]

@@ -1,0 +1,59 @@
+"""Handing in a request log: what is refused, what is told, and who waits meanwhile."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ledger.app.handing_in import MAX_SHOWN, HandedIn, hand_in
+from ledger.app.observations import ReadRows
+from ledger.domain.observation import Rows
+from ledger.errors import RequestLogUnusable
+from tests.unit.app.conftest import Desk, log, read_rows, row
+
+
+def hand(desk: Desk, data: bytes, *, read: ReadRows = read_rows) -> HandedIn:
+    return hand_in(
+        desk.database,
+        desk.register().sla_id,
+        data,
+        attestor=desk.attestor,
+        clock=desk.clock,
+        read_rows=read,
+        declared_complete=desk.period.interval,
+    )
+
+
+def test_nobody_is_kept_from_writing_while_the_rows_are_read(desk: Desk) -> None:
+    written = threading.Event()
+
+    def write() -> None:
+        with desk.database.begin() as tx:
+            tx.batches.put(b"somebody else's")
+        written.set()
+
+    def read(data: bytes) -> Rows:
+        threading.Thread(target=write, daemon=True).start()
+        assert written.wait(10), "a transaction is open while the rows are read"
+        return read_rows(data)
+
+    assert hand(desk, log(row("a")), read=read).batch.counts.accepted == 1
+
+
+def test_the_first_rows_that_cannot_be_read_are_told_and_the_rest_counted(desk: Desk) -> None:
+    broken = b"".join(b'{"request_id": %d}\n' % number for number in range(MAX_SHOWN + 5))
+    found = hand(desk, log(row("a")) + broken)
+    assert len(found.rejections) == MAX_SHOWN
+    assert found.batch.counts.rejected_total == MAX_SHOWN + 5
+
+
+def test_without_a_usable_row_nothing_is_written(desk: Desk) -> None:
+    desk.register()
+    with desk.database.read() as tx:
+        before = tx.log.size()
+    with pytest.raises(RequestLogUnusable) as refused:
+        hand(desk, log(row("a", service="another")))
+    assert refused.value.data["field"] == "service"
+    with desk.database.read() as tx:
+        assert tx.log.size() == before
