@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.app.access import METRIC_SCOPES, Principal, Scope, redact
+from ledger.app.access import Principal, Scope, redact
+from ledger.app.lists import visible_violation
 from ledger.domain.events import StoredEvent
 from ledger.domain.instant import format_instant_ns
 
@@ -47,12 +48,9 @@ def message(event: StoredEvent, principal: Principal) -> dict[str, Any] | None:
 
 
 def _violation(payload: _Payload, principal: Principal) -> dict[str, Any]:
-    seen, withheld = redact("violation", _only(payload, _VIOLATION), principal)
-    if not principal.holds(METRIC_SCOPES[payload["indicator"]]):
-        counts = ("good", "valid", "bad")
-        seen.update(dict.fromkeys(counts))
-        withheld += counts
-    return {**seen, "from": _instant(payload["from_ns"]), "to": _instant(payload["to_ns"]), "withheld": withheld}
+    seen = _only(visible_violation(payload, principal), (*_VIOLATION, "withheld"))
+    seen["withheld"] = [name for name in seen["withheld"] if name in _VIOLATION]
+    return {**seen, "from": _instant(payload["from_ns"]), "to": _instant(payload["to_ns"])}
 
 
 def _statement(payload: _Payload, principal: Principal) -> dict[str, Any]:

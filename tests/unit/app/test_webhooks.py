@@ -12,7 +12,7 @@ import pytest
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.outbox import Stage
 from ledger.app.webhook_delivery import BUDGET_S, GO_ON_S, PAUSES_S, Answer, Courier, queue_deliveries
-from ledger.app.webhook_messages import MESSAGE_TYPES
+from ledger.app.webhook_messages import MESSAGE_TYPES, message
 from ledger.app.webhooks import MAX_ENDPOINTS, Endpoint, load_endpoint, register_endpoint, rotate_secret, set_state
 from ledger.domain.events import NewEvent
 from ledger.errors import (
@@ -24,7 +24,7 @@ from ledger.errors import (
     WebhookUnreachable,
 )
 from ledger.store.memory import MemoryDatabase
-from tests.conformance.samples import SLA_ID, START_NS, SeededRandomness, StepClock, statement
+from tests.conformance.samples import SLA_ID, START_NS, SeededRandomness, StepClock, statement, violation
 
 URL = "https://billing.example/hooks"
 FINANCE = Principal("finance key", "alice", ROLE_SCOPES[Role.FINANCE])
@@ -222,6 +222,23 @@ class TestDelivery:
         data = msgspec.json.decode(desk.sent[0][2])["data"]
         assert data["credit"] is None
         assert data["withheld"] == ["credit"]
+
+    def test_a_violation_shows_the_figures_that_rest_shows(self, desk: Desk) -> None:
+        told = {}
+        for name, scopes in (
+            ("all", ROLE_SCOPES[Role.OPERATOR]),
+            ("bare", frozenset({Scope.ADMIN_WEBHOOKS, Scope.READ_VIOLATIONS})),
+        ):
+            with desk.database.begin() as tx:
+                (receipt,) = tx.events.append(f"violations/{name}", [violation("opened")], expected_version=0)
+            with desk.database.read() as tx:
+                told[name] = message(tx.events.by_id(receipt.event_id), Principal(name, "alice", scopes))
+        shown, bare = told["all"]["data"], told["bare"]["data"]
+        assert shown["withheld"] == []
+        assert shown["bad"] > 0
+        assert shown["target"] is not None
+        assert bare["withheld"] == ["bad", "good", "target", "valid"]
+        assert {bare[member] for member in bare["withheld"]} == {None}
 
     def test_an_endpoint_is_not_told_what_it_may_not_see_at_all(self, desk: Desk) -> None:
         for name, kind in MESSAGE_TYPES.items():
