@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ledger.app.ports import Database, Lease
+from ledger.app.outbox_port import Lease
+from ledger.app.ports import Database
 from ledger.domain.instant import SECOND_NS, Clock
 from ledger.errors import Unavailable
 

@@ -1,6 +1,6 @@
 """Lists that are continued by key, and what a principal may see of their rows: windows, violations, credit lines.
 
-Rows are those of ``ledger.app.ports.Views`` without what the principal may not see: that is None and named in
+Rows are those of ``ledger.app.views_port.Views`` without what the principal may not see: that is None and named in
 ``withheld``.
 """
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 from ledger.app.leases import kept
-from ledger.app.ports import Database, Lease
+from ledger.app.outbox_port import Lease
+from ledger.app.ports import Database
 from ledger.domain.instant import SECOND_NS, Clock
 from ledger.errors import NotYet, Refused, SlaLedgerError, StageFailed, VersionConflict
 

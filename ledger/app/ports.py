@@ -6,11 +6,13 @@ A ``Transaction`` is one database transaction: everything done through it commit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
+from ledger.app.outbox_port import Outbox
+from ledger.app.views_port import Views
 from ledger.domain.events import NewEvent, StoredEvent
 
 WAIT_TIMEOUT_S = 10.0
@@ -122,125 +124,6 @@ class RawBatches(Protocol):
 
     def get(self, digest: str) -> bytes:
         """Raises ``NotFound``."""
-        ...
-
-
-class Lease(NamedTuple):
-    """Work that was handed out. ``token`` is the fence: it changes whenever the same work is handed out again, so
-    that who comes too late with an old one changes nothing."""
-
-    event_id: str
-    tenant: str
-    stage: str
-    attempt: int
-    """Which attempt this is, counted from 1."""
-    token: int
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxEntry:
-    """One stage of one event as an operator sees it. ``holder`` works it now, if anybody does."""
-
-    event_id: str
-    tenant: str
-    stage: str
-    state: str
-    attempts: int
-    due_at_ns: int
-    holder: str | None
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class StageWait:
-    """How the work of one stage waits, as far as it is not done or parked.
-
-    ``untold_since_ns``: since when the work that is longest due is handed to nobody. ``untried_since_ns``: since when
-    the oldest work waits that no worker has ever taken, whoever was told of it. Both None where there is no such work.
-    ``worked`` counts the leases that have not run out.
-    """
-
-    stage: str
-    untold_since_ns: int | None
-    untried_since_ns: int | None
-    worked: int
-
-
-class Outbox(Protocol):
-    """Work that follows a commit: one row per (event, stage), handed out under a lease.
-
-    A row is due once its event is in the log, so that the work finds it in the views. Every result names its lease:
-    one that ran out and was given to somebody else counts no more.
-    """
-
-    def add(self, event_id: str, stage: str) -> None:
-        """Queue a stage for an event; the same pair again is a no-op."""
-        ...
-
-    def lease(self, now_ns: int, lease_ns: int, *, holder: str, stages: Collection[str] | None = None) -> Lease | None:
-        """The next due work of ``stages`` (None: of any), leased to ``holder`` until now + lease; None when nothing is
-        due. Counts an attempt."""
-        ...
-
-    def ring(
-        self, now_ns: int, again_ns: int, *, stages: Collection[str] | None = None, limit: int = 100
-    ) -> Sequence[Lease]:
-        """Due work that somebody else is now told of; it is due again, unless claimed, after ``again_ns``.
-
-        No attempt is counted: ``claim`` does that.
-        """
-        ...
-
-    def claim(self, event_id: str, stage: str, token: int, now_ns: int, lease_ns: int, *, holder: str) -> Lease | None:
-        """Lease the work that was rung with ``token``. None where that is known already: it was claimed, rung again,
-        done or parked since. Counts an attempt."""
-        ...
-
-    def renew(self, lease: Lease, until_ns: int) -> bool:
-        """Keep a lease until an instant; False where it is lost."""
-        ...
-
-    def done(self, lease: Lease) -> bool:
-        """The work is done; False, and nothing changes, where the lease is lost."""
-        ...
-
-    def fail(self, lease: Lease, *, error: str, retry_at_ns: int | None) -> bool:
-        """The attempt failed; without ``retry_at_ns`` the row is parked for an operator. False as for ``done``."""
-        ...
-
-    def postpone(self, lease: Lease, *, reason: str, retry_at_ns: int) -> bool:
-        """The work must wait until an instant; the attempt does not count. False as for ``done``."""
-        ...
-
-    def release(self, holder: str) -> None:
-        """Make due now what ``holder`` has leased. For its next start, when it cannot be working any more."""
-        ...
-
-    def retry(self, event_id: str, stage: str) -> None:
-        """Make parked work due again, with all its attempts. Raises ``NotFound``, or ``Refused`` for other work."""
-        ...
-
-    def entries(self, *, states: Collection[str], limit: int) -> Sequence[OutboxEntry]:
-        """The first rows that are ``pending``, ``parked`` or ``done``, in the order in which they were queued."""
-        ...
-
-    def parked(self) -> Sequence[tuple[str, str, int, str]]:
-        """(event_id, stage, attempts, error) of parked rows."""
-        ...
-
-    def pending(self) -> int:
-        """Rows neither done nor parked."""
-        ...
-
-    def waiting(self, now_ns: int) -> Sequence[StageWait]:
-        """How the stages wait that have pending rows, by name of the stage.
-
-        What waits because it is not possible yet is neither untold nor untried; what the broker did not take is.
-        """
-        ...
-
-    def unplaced(self) -> Sequence[str]:
-        """Ids of events with pending rows that are not due because the event is not in the log yet."""
         ...
 
 
@@ -413,122 +296,6 @@ class ApiKeys(Protocol):
 
     def revoke(self, key_id: str, now_ns: int) -> ApiKey:
         """Revoke a key of this tenant for good; the first instant stays. Raises ``NotFound``."""
-        ...
-
-
-class Views(Protocol):
-    """Read models, derived from events alone; each row names the ``seq`` it reflects."""
-
-    def agreements(self) -> Sequence[Mapping[str, Any]]: ...
-
-    def agreements_page(
-        self, *, sla_ids: frozenset[str] | None = None, after: str | None = None, limit: int
-    ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` rows of ``agreements`` by sla_id, from the one after ``after`` on."""
-        ...
-
-    def agreement(self, sla_id: str) -> Mapping[str, Any]:
-        """Raises ``NotFound``."""
-        ...
-
-    def statements(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...
-
-    def statements_page(
-        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
-    ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` rows of ``statements`` by (start of the period, id), from the place ``after`` on."""
-        ...
-
-    def statement(self, statement_id: str) -> Mapping[str, Any]:
-        """Raises ``NotFound``."""
-        ...
-
-    def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
-        """The newest judgement of every window of a period, by index."""
-        ...
-
-    def tenants(self) -> Sequence[str]:
-        """Every tenant that has an agreement: the one question that reaches across tenants."""
-        ...
-
-    def credits(
-        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
-    ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` credits by (start of the period, statement's id), from the place ``after`` on.
-
-        {statement_id, sla_id, period, currency, minor_units, status, proof_ref, seq}. ``status`` is ``issued``: a
-        credit exists from its statement on. ``proof_ref`` is the hash of the proof that it follows from the sealed
-        counts, or null while there is none.
-        """
-        ...
-
-    def windows_page(self, sla_id: str, period: str, *, after: int | None, limit: int) -> Sequence[Mapping[str, Any]]:
-        """``windows`` in pages: up to ``limit`` from the index after ``after`` on."""
-        ...
-
-    def violations(
-        self,
-        *,
-        sla_ids: frozenset[str] | None = None,
-        state: str | None = None,
-        objective: str | None = None,
-        after: tuple[int, str] | None = None,
-        before_ns: int | None = None,
-        limit: int,
-    ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` violations by (start, id), from the place ``after`` on, that start before ``before_ns``.
-
-        {id, sla_id, objective, state (open, closed, withdrawn), start_ns, end_ns, period, service, indicator, target,
-        revision, first_window, windows, good, valid, bad, worst, evidence, ended_by, reason, doc_sha256, credit, seq}.
-        ``credit`` is the sum of its credit lines, {currency, minor_units}; None while it has none.
-        """
-        ...
-
-    def violation(self, violation_id: str) -> Mapping[str, Any]:
-        """Raises ``NotFound``."""
-        ...
-
-    def credit_lines(
-        self,
-        *,
-        sla_ids: frozenset[str] | None = None,
-        statement_id: str | None = None,
-        status: str | None = None,
-        after: tuple[int, str] | None = None,
-        before_ns: int | None = None,
-        limit: int,
-    ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` credit lines by (start of the period, id), from the place ``after`` on, of periods that
-        start before ``before_ns``.
-
-        {id, statement_id, sla_id, start_ns, status, customer, period, objective, violation_id, currency, minor_units,
-        reverses, reversed_by, reason, billing, proof_due, proof_ref, anchor_tx, line_seq, seq}. ``line_seq`` is the
-        place of the event that set the line, ``seq`` of the last one that the row reflects.
-        """
-        ...
-
-    def credit_line(self, line_id: str) -> Mapping[str, Any]:
-        """Raises ``NotFound``."""
-
-    def credit_totals(self, sla_id: str) -> Mapping[str, int]:
-        """What is owed under an agreement: the sum of all its credit lines and reversal entries, in minor units by
-        currency. Empty where it has none."""
-        ...
-
-    def evidence(self, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[Mapping[str, Any]]:
-        """What was recorded about a service in [start_ns, end_ns), the most telling first."""
-        ...
-
-    def telemetry_source(self, service: str, source: str) -> Mapping[str, Any] | None:
-        """Which batch a source recorded last about a service."""
-        ...
-
-    def webhooks(self) -> Sequence[Mapping[str, Any]]:
-        """{id, url, types, scopes, secrets, old_secret_until_ns, state, reason, by, seq} of every endpoint, by id."""
-        ...
-
-    def webhook(self, endpoint_id: str) -> Mapping[str, Any]:
-        """Raises ``NotFound``."""
         ...
 
 

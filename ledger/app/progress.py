@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ledger.app.ports import Database, StageWait
+from ledger.app.outbox_port import StageWait
+from ledger.app.ports import Database
 from ledger.app.queries import SchemaState, unsigned_since_ns
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SlaLedgerError

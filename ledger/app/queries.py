@@ -1,6 +1,6 @@
 """What can be asked of a ledger, and how ready it is to answer: reads only, each in one transaction.
 
-Rows are those of ``ledger.app.ports.Views``: instants in integer nanoseconds, money in integer minor units. A
+Rows are those of ``ledger.app.views_port.Views``: instants in integer nanoseconds, money in integer minor units. A
 transport turns them into its own shapes.
 """
 
@@ -14,9 +14,10 @@ from typing import Protocol, TypedDict
 from ledger.app import sla_report
 from ledger.app.access import DEFAULT_TENANT, Principal
 from ledger.app.observations import ReadRows
+from ledger.app.outbox_port import StageWait
 from ledger.app.overview import Overview, read_overview
 from ledger.app.paging import Page, Row, page_of, place_of, row_of
-from ledger.app.ports import Database, StageWait, Transaction
+from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
 from ledger.domain.interval import Interval

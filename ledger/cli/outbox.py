@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ledger.app.outbox import Stage
-from ledger.app.ports import OutboxEntry
+from ledger.app.outbox_port import OutboxEntry
 from ledger.cli.opening import AS_JSON, DATA, DATABASE
 from ledger.cli.output import print_json, print_table
 from ledger.domain.instant import format_instant_ns

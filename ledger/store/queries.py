@@ -62,7 +62,7 @@ _RowsOf: TypeAlias = Callable[[str], Sequence[ViewRow]]
 
 
 class StoredViews:
-    """``ledger.app.ports.Views`` over stored view rows."""
+    """``ledger.app.views_port.Views`` over stored view rows."""
 
     def __init__(self, reader: ViewReader) -> None:
         self._reader = reader

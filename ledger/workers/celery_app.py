@@ -12,7 +12,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from ledger.app.outbox import Stage
-from ledger.app.ports import Lease
+from ledger.app.outbox_port import Lease
 from ledger.errors import BrokerUnavailable
 
 TASK_PREFIX = "sla_ledger."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ledger.app.ports import Database, Lease
+from ledger.app.outbox_port import Lease
+from ledger.app.ports import Database
 from ledger.domain.instant import Clock
 from ledger.errors import BrokerUnavailable
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ledger.app.ports import ApiKey, Lease, OutboxEntry, StageWait, StoredTransaction, Transaction
+from ledger.app.outbox_port import Lease, OutboxEntry, StageWait
+from ledger.app.ports import ApiKey, StoredTransaction, Transaction
 from ledger.errors import NotFound, Refused, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, agreement, windows

@@ -12,7 +12,8 @@ import pytest
 
 from ledger.app.closing import Cause, close_period
 from ledger.app.outbox import OutboxRunner, Stage
-from ledger.app.ports import Database, Lease
+from ledger.app.outbox_port import Lease
+from ledger.app.ports import Database
 from ledger.store.postgres import PostgresDatabase
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.workers.relay import Relay

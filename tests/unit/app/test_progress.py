@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.app.ports import StageWait
+from ledger.app.outbox_port import StageWait
 from ledger.app.progress import Progress, Watched, read_progress
 from ledger.app.queries import SchemaState
 from ledger.domain.instant import SECOND_NS

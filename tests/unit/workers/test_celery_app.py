@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ledger.app.outbox import Stage
-from ledger.app.ports import Lease
+from ledger.app.outbox_port import Lease
 from ledger.errors import BrokerUnavailable, SettingInvalid
 from ledger.settings import WorkerSettings
 from ledger.workers.celery_app import TIME_LIMIT_S, make_app, sender, task_name

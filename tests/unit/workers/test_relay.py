@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from ledger.app.outbox import OutboxRunner, Stage
-from ledger.app.ports import Lease
+from ledger.app.outbox_port import Lease
 from ledger.app.repeating import repeat
 from ledger.errors import BrokerUnavailable
 from ledger.store.memory import MemoryDatabase
