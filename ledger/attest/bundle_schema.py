@@ -14,10 +14,10 @@ from ledger.domain.agreement_schema import (
     EVM_ADDRESS,
     FIELD_ELEMENT,
     NAME,
-    OBJECTIVE_ID,
 )
 from ledger.domain.attested import SIGNAL_COUNT
 from ledger.domain.event_types import EVENT_TYPES
+from ledger.domain.objective import OBJECTIVE_ID
 from ledger.domain.schema import Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Text
 from ledger.domain.window import MAX_COUNT
 

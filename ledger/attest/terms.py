@@ -13,8 +13,8 @@ from typing import Final
 from ledger.attest.babyjub import Point, require_public_key
 from ledger.attest.field import require_at_most, require_bytes, require_uint
 from ledger.attest.poseidon import sponge, tag
-from ledger.domain.agreement import NO_CAP
 from ledger.domain.attested import OBJECTIVES, TIERS
+from ledger.domain.compensation_terms import NO_CAP
 from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, Rounding
 from ledger.errors import AttestationValueInvalid
 

@@ -5,12 +5,11 @@ Amounts, percentages, quantiles and thresholds are decimal strings; ``agreement.
 
 from __future__ import annotations
 
-from ledger.domain.schema import Either, Integer, ListOf, MapOf, Object, OneOf, Text
+from ledger.domain.compensation_terms import COMPENSATION
+from ledger.domain.objective import DECIMAL, MAX_OBJECTIVES, OBJECTIVE, OBJECTIVE_ID
+from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
 
 API_VERSION = "sla-ledger/v1"
-MAX_OBJECTIVES = 16
-MAX_TIERS = 16
-OBJECTIVE_ID = r"[a-z][a-z0-9_-]{0,39}"
 
 NAME = Text(max_length=120, what="a name")
 VISIBLE_NAME = Text(max_length=120, what="a name", visible=True)
@@ -19,80 +18,16 @@ ED25519_SIGNATURE = Text(r"[0-9a-f]{128}", "an Ed25519 signature of 128 lowercas
 EVM_ADDRESS = Text(r"0x[0-9a-fA-F]{40}", "an EVM address (0x and 40 hex digits)", 42)
 BYTES32 = Text(r"0x[0-9a-f]{64}", "0x and 64 lowercase hex digits", 66)
 FIELD_ELEMENT = Text(r"0|[1-9]\d{0,76}", "a decimal field element", 77)
-DECIMAL = Text(r"(0|[1-9]\d{0,19})(\.\d{1,9})?", "a plain decimal number in quotes, such as '99.95'", 32)
 DATE = Text(r"\d{4}-\d\d-\d\d", "a date YYYY-MM-DD", 10)
 
 _PARTY = Object({"name": VISIBLE_NAME, "ed25519_public_key": ED25519_PUBLIC_KEY, "evm_address": EVM_ADDRESS})
 _POINT = Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT})
-
-_OBJECTIVE_ID = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
-_OBJECTIVE = Either(
-    "method",
-    {
-        "total_ratio": Object(
-            {
-                "id": _OBJECTIVE_ID,
-                "method": OneOf(("total_ratio",)),
-                "indicator": OneOf(("availability",)),
-                "target": DECIMAL,
-            }
-        ),
-        "exact_quantile": Object(
-            {
-                "id": _OBJECTIVE_ID,
-                "method": OneOf(("exact_quantile",)),
-                "indicator": OneOf(("first_token_latency", "response_latency")),
-                "target": DECIMAL,
-                "quantile": DECIMAL,
-                "threshold_ms": DECIMAL,
-            }
-        ),
-    },
-)
 
 _EXCLUSION = Object(
     {
         "id": Text(OBJECTIVE_ID, "a clause id (lowercase letters, digits, - and _)", 40),
         "error_codes": ListOf(Integer(-(2**31), 2**31 - 1), 1, 100),
         "reason": Text(max_length=500, what="the reason both parties agreed on", visible=True),
-    }
-)
-
-_TIER = Object({"below": DECIMAL, "credit_percent": DECIMAL})
-_COMBINE = OneOf(("best", "sum"))
-_RULE = Either(
-    "kind",
-    {
-        "tiered": Object(
-            {
-                "kind": OneOf(("tiered",)),
-                "method": OneOf(("tiered-v1",)),
-                "tiers": MapOf(OBJECTIVE_ID, ListOf(_TIER, 1, MAX_TIERS), MAX_OBJECTIVES),
-            }
-        ),
-        "impact": Object(
-            {
-                "kind": OneOf(("impact",)),
-                "method": OneOf(("impact-v1",)),
-                "objective": _OBJECTIVE_ID,
-                "unit_price": DECIMAL,
-                "level_coefficients": MapOf("L[1-4]", DECIMAL, 4),
-            }
-        ),
-    },
-)
-
-_COMPENSATION = Object(
-    {
-        "currency": Text(r"[A-Z]{3}", "an ISO 4217 currency code", 3),
-        "base": DECIMAL,
-        "rules": ListOf(_RULE, 1, 2),
-        "tiers_combine": _COMBINE,
-        "rules_combine": _COMBINE,
-        "caps": Object({}, {"scope": DECIMAL, "service": DECIMAL, "contract": DECIMAL}),
-        "minimum": DECIMAL,
-        "rounding": OneOf(("floor", "half_up", "half_even")),
-        "credit_visibility": OneOf(("public", "committed")),
     }
 )
 
@@ -114,9 +49,9 @@ AGREEMENT = Object(
         "missing_windows": OneOf(("ignore",)),
         "coverage_floor": DECIMAL,
         "grace": Text(r"PT\d{1,4}[SMH]", "a duration such as PT72H", 7),
-        "objectives": ListOf(_OBJECTIVE, 1, MAX_OBJECTIVES),
+        "objectives": ListOf(OBJECTIVE, 1, MAX_OBJECTIVES),
         "exclusions": ListOf(_EXCLUSION, 0, 50),
-        "compensation": _COMPENSATION,
+        "compensation": COMPENSATION,
     },
     optional={"signatures": Object({"issuer": ED25519_SIGNATURE, "customer": ED25519_SIGNATURE})},
     title="sla-ledger Agreement v1",

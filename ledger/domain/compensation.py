@@ -20,8 +20,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from ledger.domain.agreement import NO_CAP, Agreement, Compensation, ImpactRule, Objective, TieredRule
+from ledger.domain.agreement import Agreement
+from ledger.domain.compensation_terms import NO_CAP, Compensation, ImpactRule, TieredRule
 from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, round_quotient
+from ledger.domain.objective import Objective
 from ledger.domain.window import Window, WindowState
 
 

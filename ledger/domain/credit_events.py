@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ledger.domain.agreement_schema import BYTES32, DECIMAL, NAME, OBJECTIVE_ID
+from ledger.domain.agreement_schema import BYTES32, NAME
 from ledger.domain.event_values import (
     BILLING_REFERENCE,
     CURRENCY,
@@ -20,6 +20,7 @@ from ledger.domain.event_values import (
     STATEMENT_ID,
     VIOLATION_ID,
 )
+from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
 from ledger.domain.schema import Flag, Integer, ListOf, Nullable, Object, OneOf, Shape, Text
 
 _COUNT = Integer()

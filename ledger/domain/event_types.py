@@ -17,11 +17,9 @@ from typing import Any
 from ledger.domain.agreement_schema import (
     AGREEMENT,
     BYTES32,
-    DECIMAL,
     EVM_ADDRESS,
     FIELD_ELEMENT,
     NAME,
-    OBJECTIVE_ID,
 )
 from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, VIOLATION_PAYLOADS
 from ledger.domain.event_values import (
@@ -38,6 +36,7 @@ from ledger.domain.event_values import (
     AnyObject,
 )
 from ledger.domain.events import ERASABLE_CLASS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
+from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
 from ledger.domain.schema import (
     Flag,
     Integer,

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
-from ledger.errors import DocumentInvalid
+from ledger.errors import BadInput, DocumentInvalid
 
 JsonSchema = dict[str, Any]
 
@@ -56,6 +56,16 @@ _HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
 def fail(at: str, message: str, **data: Any) -> DocumentInvalid:
     """The error for a field: ``at`` is its path such as ``objectives[0].target``."""
     return DocumentInvalid(f"{at or 'document'}: {message}", field=at, **data)
+
+
+def convert(at: str, value: Any, how: Callable[[Any], Any]) -> Any:
+    """What ``how`` makes of a field's value; its ``BadInput`` is raised again as ``DocumentInvalid`` with the path."""
+    try:
+        return how(value)
+    except DocumentInvalid:
+        raise
+    except BadInput as error:
+        raise fail(at, error.message) from error
 
 
 @cache

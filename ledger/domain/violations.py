@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from ledger.domain.agreement import Agreement, Objective
+from ledger.domain.agreement import Agreement
 from ledger.domain.compensation import breach_runs
 from ledger.domain.interval import Interval
+from ledger.domain.objective import Objective
 from ledger.domain.window import Cell, Window, WindowState
 
 

@@ -10,8 +10,8 @@ from ledger.attest import babyjub
 from ledger.attest.model import PeriodClaim
 from ledger.attest.telemetry import WindowCounts
 from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
-from ledger.domain.agreement import NO_CAP
 from ledger.domain.attested import SCALAR_ORDER
+from ledger.domain.compensation_terms import NO_CAP
 from ledger.domain.money import Rounding
 
 COLLECTOR_SEED = sha256(b"test collector").digest()

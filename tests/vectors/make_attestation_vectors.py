@@ -25,9 +25,9 @@ from ledger.attest.signing import NoteKey
 from ledger.attest.statement import Context, Signals, State, Summary
 from ledger.attest.telemetry import WindowCounts
 from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
-from ledger.domain.agreement import NO_CAP
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.compensation_terms import NO_CAP
 from ledger.domain.events import payload_commitment
 from ledger.domain.money import Rounding
 from ledger.merkle.checkpoint import parse_checkpoint

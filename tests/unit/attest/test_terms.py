@@ -9,7 +9,7 @@ import pytest
 from ledger.attest.babyjub import IDENTITY
 from ledger.attest.poseidon import sponge, tag
 from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
-from ledger.domain.agreement import NO_CAP
+from ledger.domain.compensation_terms import NO_CAP
 from ledger.domain.money import Rounding
 from ledger.errors import AttestationValueInvalid
 from tests.circuits.claims import AVAILABILITY, COLLECTOR, LATENCY_P95, plain_terms

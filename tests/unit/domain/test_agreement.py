@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import NO_CAP, Agreement
+from ledger.domain.agreement import Agreement
+from ledger.domain.compensation_terms import NO_CAP
 from ledger.domain.window import period_named
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement, document, put
