@@ -15,8 +15,8 @@ from ledger.app.access import BUNDLE_SCOPES, METRIC_SCOPES, Principal, Scope, re
 from ledger.app.lists import visible_violation
 from ledger.app.paging import Row
 from ledger.app.ports import Transaction
-from ledger.domain.compensation import ObjectiveState, judge
 from ledger.domain.money import PARTS_PER_BILLION, percent_ppb
+from ledger.domain.verdict import ObjectiveState, judge
 from ledger.domain.window import WindowState
 from ledger.errors import NotFound
 

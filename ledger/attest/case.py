@@ -20,8 +20,8 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.attested import OBJECTIVES
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
-from ledger.domain.compensation import ObjectiveResult, ObjectiveState
 from ledger.domain.settlement import attestability
+from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import coverage_ok, period_named
 from ledger.errors import BundleCheckFailed
 

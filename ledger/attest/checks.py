@@ -16,10 +16,12 @@ from ledger.attest.case import Case, require, require_same
 from ledger.attest.groth16 import check_proof
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
-from ledger.domain.compensation import CreditTrace, credit_trace, judge
+from ledger.domain.compensation import CreditTrace, credit_trace
+from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.events import payload_commitment
 from ledger.domain.money import format_minor_units
 from ledger.domain.naming import seal_stream, statement_id, statement_stream
+from ledger.domain.verdict import judge
 from ledger.merkle.checkpoint import Checkpoint, OpenedCheckpoint, open_checkpoint
 from ledger.merkle.cosignature import WitnessPolicy, parse_witness_vkey, require_quorum
 from ledger.merkle.hasher import leaf_hash
@@ -283,7 +285,9 @@ def _require_logged(
     event: Mapping[str, Any], checkpoint: Checkpoint, event_type: str, stream: str, version: int
 ) -> None:
     header, seq = event["header"], event["seq"]
-    require(header["type"] == event_type and header["schema"] == 1, f"event {seq} is not a {event_type} of schema 1")
+    newest = EVENT_TYPES[event_type].schema
+    known = header["type"] == event_type and 1 <= header["schema"] <= newest
+    require(known, f"event {seq} is not a {event_type} of a schema from 1 to {newest}")
     require(header["stream"] == stream, f"event {seq} is in the stream {header['stream']}, not {stream}")
     require(header["version"] == version, f"event {seq} is version {header['version']} of its stream, not {version}")
     commitment = payload_commitment(event["payload"], bytes.fromhex(event["salt"])).hex()

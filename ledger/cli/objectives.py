@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ledger.cli.output import percent_floored
-from ledger.domain.compensation import ObjectiveResult
 from ledger.domain.settlement import Settlement, SettlementState
+from ledger.domain.verdict import ObjectiveResult
 
 OBJECTIVE_COLUMNS = ("objective", "good/valid", "attained", "target", "verdict")
 

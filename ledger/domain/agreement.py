@@ -75,7 +75,8 @@ class Agreement:
         """Validate a plain document; raises ``DocumentInvalid`` with the path of the first wrong field."""
         AGREEMENT.check(document, "")
         read = _Reader(document)
-        objectives = read_objectives(document["objectives"])
+        window_seconds = read("window", calendar.parse_window_seconds)
+        objectives = read_objectives(document["objectives"], window_seconds)
         agreement = cls(
             document=document,
             nonce=bytes.fromhex(document["nonce"][2:]),
@@ -91,7 +92,7 @@ class Agreement:
             effective_until=read("effective.until", calendar.parse_date),
             timezone=read("timezone", lambda name: calendar.load_zone(name).key or name),
             period_length=read("period", calendar.parse_period_length),
-            window_seconds=read("window", calendar.parse_window_seconds),
+            window_seconds=window_seconds,
             source=document["source"]["name"],
             missing_windows=document["missing_windows"],
             coverage_floor_bps=read("coverage_floor", money.percent_basis_points),

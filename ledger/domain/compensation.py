@@ -14,36 +14,17 @@ coefficient * unit price. The rule's amount is the sum over its incidents: each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation_terms import NO_CAP, Compensation, ImpactRule, TieredRule
-from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, round_quotient
-from ledger.domain.objective import Objective
-from ledger.domain.window import Window, WindowState
-
-
-class ObjectiveState(StrEnum):
-    """What the counts of a period say about one objective; ``withheld`` where coverage forbids a verdict."""
-
-    MET = "met"
-    BREACHED = "breached"
-    NO_DATA = "no_data"
-    WITHHELD = "withheld"
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectiveResult:
-    """One objective over a period. ``valid`` counts what the method divides by."""
-
-    objective: Objective
-    good: int
-    valid: int
-    state: ObjectiveState
+from ledger.domain.methods.registry import Measuring
+from ledger.domain.money import BASIS_POINTS, round_quotient
+from ledger.domain.verdict import ObjectiveResult
+from ledger.domain.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,35 +126,11 @@ class CreditTrace:
         }
 
 
-def judge(good: int, valid: int, target_ppb: int) -> ObjectiveState:
-    """met exactly when good * 10^9 >= valid * target; without valid requests there is nothing to judge."""
-    if valid == 0:
-        return ObjectiveState.NO_DATA
-    return ObjectiveState.MET if good * PARTS_PER_BILLION >= valid * target_ppb else ObjectiveState.BREACHED
-
-
 def incidents(agreement: Agreement, rule: ImpactRule, windows: Sequence[Window]) -> tuple[Incident, ...]:
     """The incidents of an impact rule over the windows of a period, in order."""
     index = next(at for at, objective in enumerate(agreement.objectives) if objective.id == rule.objective)
-    runs = breach_runs(windows, index, agreement.objectives[index].target_ppb)
-    return tuple(_incident(rule, index, windows, run) for run in runs)
-
-
-def breach_runs(windows: Sequence[Window], index: int, target_ppb: int) -> Iterator[range]:
-    """The maximal runs of windows that each miss a target by their own counts of objective ``index``, in order.
-
-    An idle, excluded or missing window ends a run, and so does one without valid requests for the objective.
-    """
-    start: int | None = None
-    for at, window in enumerate(windows):
-        cell = window.cells[index]
-        if window.state is WindowState.OBSERVED and judge(cell.good, cell.valid, target_ppb) is ObjectiveState.BREACHED:
-            start = at if start is None else start
-        elif start is not None:
-            yield range(start, at)
-            start = None
-    if start is not None:
-        yield range(start, len(windows))
+    measuring = Measuring(agreement.objectives, windows, agreement.window_seconds)
+    return tuple(_incident(rule, index, windows, run) for run in measuring.breaches(index))
 
 
 def credit_trace(agreement: Agreement, results: Sequence[ObjectiveResult], windows: Sequence[Window]) -> CreditTrace:
@@ -222,7 +179,7 @@ def _tier_step(rule: TieredRule, result: ObjectiveResult) -> TierStep:
     reached: int | None = None
     tiers = rule.tiers.get(result.objective.id, ())
     for number, tier in enumerate(tiers, 1):
-        if result.valid and result.good * PARTS_PER_BILLION < result.valid * tier.below_ppb:
+        if result.pays_below(tier.below_ppb):
             reached = number
     tier_or_none = tiers[reached - 1] if reached is not None else None
     return TierStep(

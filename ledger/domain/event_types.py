@@ -35,7 +35,7 @@ from ledger.domain.event_values import (
     STATEMENT_ID,
     AnyObject,
 )
-from ledger.domain.events import ERASABLE_CLASS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
+from ledger.domain.events import ERASABLE_CLASS, LATER_SCHEMAS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
 from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
 from ledger.domain.schema import (
     Flag,
@@ -89,7 +89,7 @@ _VERSION = Integer(1, 2**32 - 1)
 _WINDOWS = Integer(0, 1_000_000)
 _DIGESTS = ListOf(SHA256, 0, 100_000)
 _SPAN = Nullable(Object({"from_ns": INSTANT_NS, "to_ns": INSTANT_NS}))
-_CELL = Object({"good": _COUNT, "bad": _COUNT})
+_CELL = Object({"good": _COUNT, "bad": _COUNT}, {"undecided": _COUNT})
 _REASON = r"[a-z][a-z0-9_.-]{0,79}"
 _OBJECTIVE_ID = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
 _SIGNED_AGREEMENT = Object({**AGREEMENT.required, **AGREEMENT.optional})
@@ -126,11 +126,12 @@ _RESULT = Object(
         "good": _COUNT,
         "valid": _COUNT,
         "target": DECIMAL,
-        "state": OneOf(("met", "breached", "no_data", "withheld")),
-    }
+        "state": OneOf(("met", "breached", "no_data", "insufficient_data", "withheld")),
+    },
+    {"undecided": _COUNT, "unit": Text(max_length=80, what="what is counted")},
 )
 
-_PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
+_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     "agreement_registered": {
         "sla_id": BYTES32,
         "doc_sha256": SHA256,
@@ -293,8 +294,13 @@ _PAYLOADS_V1: Mapping[str, Mapping[str, Shape]] = {
     },
 }
 
+_ADDED: Mapping[str, Mapping[str, Shape]] = {}
+"""Optional members that version 2 of a type has and version 1 had not. It takes every payload of version 1, and more
+values of some members."""
+
 EVENT_TYPES: Mapping[str, EventType] = {
-    name: EventType(name, 1, Object(members)) for name, members in _PAYLOADS_V1.items()
+    name: EventType(name, LATER_SCHEMAS.get(name, 1), Object(members, _ADDED.get(name, {})))
+    for name, members in _PAYLOADS.items()
 }
 """The current schema version of every event type, by name."""
 
@@ -357,5 +363,8 @@ def _require_registered(event: NewEvent) -> None:
 
 
 def event_schemas() -> dict[str, JsonSchema]:
-    """The published JSON Schema of every event type by file name, for ``docs/events``."""
+    """The published JSON Schema of every event type's current version by file name, for ``docs/events``.
+
+    Those of earlier versions stay there as they were published.
+    """
     return {f"{kind.name}.v{kind.schema}.json": kind.json_schema() for kind in EVENT_TYPES.values()}

@@ -26,15 +26,40 @@ MAX_INSTANT_NS = 2**63 - 1
 """The last instant an event may carry: what a signed 64-bit column holds (in the year 2262)."""
 
 
+LATER_SCHEMAS: Mapping[str, int] = dict.fromkeys(
+    (
+        "agreement_registered",
+        "window_evaluated",
+        "statement_issued",
+        "violation_opened",
+        "violation_updated",
+        "violation_closed",
+        "violation_withdrawn",
+        "credit_line_issued",
+        "credit_line_reversed",
+        "credit_applied",
+    ),
+    2,
+)
+"""The current schema version of each type that had more than one (``ledger.domain.event_types``)."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event to append: ``type`` and ``schema`` name its payload's shape; ``payload_class`` its retention."""
+    """An event to append: ``type`` and ``schema`` name its payload's shape; ``payload_class`` its retention.
+
+    Without ``schema`` it is of its type's current version.
+    """
 
     type: str
     payload: Mapping[str, Any]
     occurred_at_ns: int
-    schema: int = 1
+    schema: int = 0
     payload_class: str = STANDARD_CLASS
+
+    def __post_init__(self) -> None:
+        if self.schema == 0:
+            object.__setattr__(self, "schema", LATER_SCHEMAS.get(self.type, 1))
 
 
 class Recorded(Protocol):

@@ -9,7 +9,9 @@ from enum import StrEnum
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import OBJECTIVES, TIERS
 from ledger.domain.calendar import Period, periods_from
-from ledger.domain.compensation import CreditTrace, ObjectiveResult, ObjectiveState, credit_trace, judge
+from ledger.domain.compensation import CreditTrace, credit_trace
+from ledger.domain.methods.registry import METHODS, Measuring
+from ledger.domain.verdict import ObjectiveResult, ObjectiveState, judge_objective
 from ledger.domain.window import Window, WindowState, coverage_ok, states_counted
 from ledger.errors import ImplausibleCounts
 
@@ -73,12 +75,13 @@ def settle(agreement: Agreement, period: Period, windows: Sequence[Window]) -> S
         floor_bps=agreement.coverage_floor_bps,
     )
     withheld = not coverage.enough
+    measuring = Measuring(agreement.objectives, windows, agreement.window_seconds)
     results = []
     for index, objective in enumerate(agreement.objectives):
-        good = sum(window.cells[index].good for window in windows)
-        valid = sum(window.cells[index].valid for window in windows)
-        state = ObjectiveState.WITHHELD if withheld else judge(good, valid, objective.target_ppb)
-        results.append(ObjectiveResult(objective, good, valid, state))
+        found = measuring.measure(index)
+        state = judge_objective(objective, found.good, found.valid, found.undecided)
+        state = ObjectiveState.WITHHELD if withheld else state
+        results.append(ObjectiveResult(objective, found.good, found.valid, state, found.undecided))
     trace = None if withheld else credit_trace(agreement, results, windows)
     return Settlement(
         period=period,
@@ -103,6 +106,14 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
         )
     if len(agreement.objectives) > OBJECTIVES:
         reasons.append(f"{len(agreement.objectives)} objectives; the circuit takes at most {OBJECTIVES}")
+    for objective in agreement.objectives:
+        why = METHODS[objective.method].not_attestable
+        if why is not None:
+            reasons.append(f"{objective.id} is measured by {objective.method}: {why}")
+        if objective.wilson:
+            reasons.append(f"{objective.id} asks for confidence (wilson-95), which no circuit works out")
+        if objective.minimum_valid:
+            reasons.append(f"{objective.id} has a minimum volume, which no circuit checks")
     for objective_id, tiers in terms.tiered.tiers.items() if terms.tiered else ():
         if len(tiers) > TIERS:
             reasons.append(f"{len(tiers)} tiers for {objective_id}; the circuit takes at most {TIERS}")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ledger.domain.event_types import EVENT_TYPES, EventType
-from ledger.domain.events import StoredEvent
+from ledger.domain.events import LATER_SCHEMAS, StoredEvent
 from ledger.errors import EventInvalid, StorageUnavailable
 
 Upcaster = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -20,7 +20,13 @@ Upcaster = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 Upcasters = Mapping[tuple[str, int], Upcaster]
 """By (type, version the step starts from)."""
 
-UPCASTERS: Upcasters = {}
+
+def _as_it_is(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The step to a version that only allows more."""
+    return payload
+
+
+UPCASTERS: Upcasters = {(name, 1): _as_it_is for name in LATER_SCHEMAS}
 """Every step there is. A type at schema version n has the steps from 1 to n - 1."""
 
 

@@ -13,8 +13,8 @@ from enum import StrEnum
 from fractions import Fraction
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.compensation import breach_runs
 from ledger.domain.interval import Interval
+from ledger.domain.methods.registry import Measuring
 from ledger.domain.objective import Objective
 from ledger.domain.window import Cell, Window, WindowState
 
@@ -65,10 +65,11 @@ class Violation:
 def violations(agreement: Agreement, windows: Sequence[Window]) -> tuple[Violation, ...]:
     """The violations in the judged windows of a period: by first window, then in the order of the objectives."""
     judged = max((at + 1 for at, window in enumerate(windows) if window.state is not WindowState.NO_DATA), default=0)
+    measuring = Measuring(agreement.objectives, windows, agreement.window_seconds)
     found = [
         _violation(objective, [window.cells[index] for window in windows], windows, run, judged)
         for index, objective in enumerate(agreement.objectives)
-        for run in breach_runs(windows, index, objective.target_ppb)
+        for run in measuring.breaches(index)
     ]
     return tuple(sorted(found, key=lambda violation: violation.first_window))
 
@@ -76,7 +77,8 @@ def violations(agreement: Agreement, windows: Sequence[Window]) -> tuple[Violati
 def _violation(
     objective: Objective, cells: Sequence[Cell], windows: Sequence[Window], run: range, judged: int
 ) -> Violation:
-    worst = max(run, key=lambda at: (Fraction(cells[at].bad, cells[at].valid), cells[at].valid))
+    counted = [at for at in run if cells[at].valid]
+    worst = max(counted, key=lambda at: (Fraction(cells[at].bad, cells[at].valid), cells[at].valid))
     return Violation(
         objective=objective,
         first_window=run.start,

@@ -28,7 +28,8 @@ class WindowState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Good and bad requests of one objective in one window.
+    """Good and bad of one objective in one window, in its indicator's unit; ``undecided`` is valid and may be either
+    (a histogram whose bounds leave it open).
 
     Raises ``ImplausibleCounts`` for a count below 0 or above 2^28 - 1 (what a circuit word holds): such a
     figure is a fault of its source and blocks settlement.
@@ -36,13 +37,16 @@ class Cell:
 
     good: int
     bad: int
+    undecided: int = 0
 
     def __post_init__(self) -> None:
-        if not (0 <= self.good <= MAX_COUNT and 0 <= self.bad <= MAX_COUNT):
+        if not (0 <= self.good <= MAX_COUNT and 0 <= self.bad <= MAX_COUNT and 0 <= self.undecided <= MAX_COUNT):
             raise ImplausibleCounts(
-                f"good {self.good}, bad {self.bad}: each must be from 0 to {MAX_COUNT}; correct the source first",
+                f"good {self.good}, bad {self.bad}, undecided {self.undecided}: each must be from 0 to {MAX_COUNT}; "
+                "correct the source first",
                 good=self.good,
                 bad=self.bad,
+                undecided=self.undecided,
             )
 
     @classmethod
@@ -54,7 +58,7 @@ class Cell:
 
     @property
     def valid(self) -> int:
-        return self.good + self.bad
+        return self.good + self.bad + self.undecided
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.compensation import CreditTrace, ObjectiveState, judge
+from ledger.domain.compensation import CreditTrace
 from ledger.domain.settlement import Settlement, settle
+from ledger.domain.verdict import ObjectiveState, judge
 from ledger.domain.window import period_named
 from tests.unit.domain.samples import agreement, put, windows
 

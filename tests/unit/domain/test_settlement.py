@@ -11,8 +11,8 @@ from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.statement import State
 from ledger.attest.telemetry import WindowCounts
-from ledger.domain.compensation import ObjectiveState
 from ledger.domain.settlement import SettlementState, attestability, settle
+from ledger.domain.verdict import ObjectiveState
 from ledger.domain.window import WindowState, period_named
 from ledger.errors import DocumentInvalid, ImplausibleCounts, Refused
 from tests.unit.domain.samples import agreement, put, windows

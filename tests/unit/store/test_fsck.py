@@ -99,7 +99,7 @@ def test_one_flipped_payload_byte_and_fsck_names_the_seq(
         "occurred_at_ns = occurred_at_ns + 1",
         "recorded_at_ns = recorded_at_ns - 1",
         "type = 'window_judged'",
-        "schema_version = 2",
+        "schema_version = 3",
         "payload_class = 'other'",
         "tenant = 'other'",
         "payload = 7",

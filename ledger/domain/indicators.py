@@ -1,0 +1,48 @@
+"""Indicators: what can be promised, in which unit it is counted, and what is good.
+
+Request indicators are counted in the request log. Sample indicators come as samples (``ledger.domain.samples``), each
+with counts of its own, or with a value that the objective's ``measure`` judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """``unit`` is what one count is; ``good`` says which ones are good; ``value_unit`` is that of a sample's value."""
+
+    name: str
+    unit: str
+    good: str
+    value_unit: str | None = None
+
+
+_REQUESTS = (
+    Indicator("availability", "requests", "the request succeeded"),
+    Indicator("error_rate", "requests", "the request did not fail"),
+    Indicator("first_token_latency", "requests", "the first token came within the threshold"),
+    Indicator("response_latency", "requests", "the whole answer came within the threshold"),
+)
+_SAMPLES = (
+    Indicator("token_rate", "streams", "the stream was as fast as promised, its first token included", "tokens/s"),
+    Indicator("service_token_rate", "intervals", "the service was as fast as promised", "tokens/s"),
+    Indicator("fact_consistency", "answers", "the answer agrees with the facts"),
+    Indicator("hallucination", "answers", "every claim of the answer has a source"),
+    Indicator("controlled_refusal", "questions", "what must be refused was refused"),
+    Indicator("context_fidelity", "facts", "the fact was kept through the context"),
+    Indicator("logical_consistency", "thousandths of a score", "the judge's score", "score"),
+    Indicator("recovery_time", "incidents", "service was back in time", "s"),
+    Indicator("gpu_memory_leak", "hours", "memory grew no faster than promised", "% per hour"),
+    Indicator("kv_pollution", "requests", "no other request's keys and values were seen"),
+    Indicator("oom_avoidance", "requests", "the long context did not run out of memory"),
+    Indicator("checksum_failure", "loads", "the weights' checksum was right"),
+    Indicator("deployment_up", "deployment minutes", "the deployment was up"),
+)
+
+INDICATORS: Mapping[str, Indicator] = {indicator.name: indicator for indicator in (*_REQUESTS, *_SAMPLES)}
+REQUEST_INDICATORS = tuple(indicator.name for indicator in _REQUESTS)
+SAMPLE_INDICATORS = tuple(indicator.name for indicator in _SAMPLES)
+LATENCIES = ("first_token_latency", "response_latency")

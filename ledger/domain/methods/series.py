@@ -1,0 +1,106 @@
+"""Counts of one objective, window by window, as plain columns: what every method works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ledger.domain.money import PARTS_PER_BILLION
+from ledger.domain.window import Window, WindowState
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much was good and how much was bad, in a method's unit."""
+
+    good: int
+    bad: int
+
+    @property
+    def valid(self) -> int:
+        return self.good + self.bad
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Column by column the windows of a period: counts of one objective, and each window's state."""
+
+    good: Sequence[int]
+    bad: Sequence[int]
+    states: Sequence[WindowState]
+
+    @classmethod
+    def of(cls, windows: Sequence[Window], index: int) -> Series:
+        """The counts of the objective at ``index``; what is undecided is on the objective's side."""
+        cells = [window.cells[index] for window in windows]
+        return cls(
+            [cell.good + cell.undecided for cell in cells],
+            [cell.bad for cell in cells],
+            [window.state for window in windows],
+        )
+
+    @classmethod
+    def at_worst(cls, windows: Sequence[Window], index: int) -> Series | None:
+        """The same where all that is undecided is bad; None where nothing is undecided."""
+        cells = [window.cells[index] for window in windows]
+        if not any(cell.undecided for cell in cells):
+            return None
+        return cls(
+            [cell.good for cell in cells],
+            [cell.bad + cell.undecided for cell in cells],
+            [window.state for window in windows],
+        )
+
+    def __len__(self) -> int:
+        return len(self.good)
+
+    def every(self, windows: int) -> Series:
+        """Whole runs of this many windows as one each, from the period's start; what is left over at its end is
+        dropped.
+
+        One is excluded where all its windows are, observed where any is, and without data otherwise.
+        """
+        return self if windows == 1 else self.rolling(windows, windows)
+
+    def rolling(self, windows: int, step: int) -> Series:
+        """Every run of ``windows`` windows that starts a multiple of ``step`` into the period and ends in it."""
+        starts = range(0, len(self) - windows + 1, step)
+
+        def summed(column: Sequence[int]) -> list[int]:
+            before = list(accumulate(column, initial=0))
+            return [before[at + windows] - before[at] for at in starts]
+
+        return Series(summed(self.good), summed(self.bad), [_together(self.states[at : at + windows]) for at in starts])
+
+    def misses(self, target_ppb: int, least: int = 0) -> list[bool]:
+        """Of every window, whether less than the target is good of at least ``least`` that are valid, and of one."""
+        lacking = PARTS_PER_BILLION - target_ppb
+        return [
+            bad > 0 and good + bad >= least and bad * PARTS_PER_BILLION > (good + bad) * lacking
+            for good, bad in zip(self.good, self.bad, strict=True)
+        ]
+
+
+def runs(flags: Sequence[bool]) -> Iterator[range]:
+    """The maximal runs of what is true, in order."""
+    start: int | None = None
+    for at, flag in enumerate(flags):
+        if flag:
+            start = at if start is None else start
+        elif start is not None:
+            yield range(start, at)
+            start = None
+    if start is not None:
+        yield range(start, len(flags))
+
+
+def widened(found: Iterator[range], windows: int) -> list[range]:
+    """Runs of runs of ``windows`` windows as runs of windows."""
+    return [range(run.start * windows, run.stop * windows) for run in found]
+
+
+def _together(states: Sequence[WindowState]) -> WindowState:
+    if WindowState.OBSERVED in states:
+        return WindowState.OBSERVED
+    return WindowState.NO_DATA if WindowState.NO_DATA in states else WindowState.EXCLUDED

@@ -1,0 +1,342 @@
+"""Objectives: what an agreement promises, the shape of its ``objectives`` member, and what is read from it.
+
+An objective names an indicator (what is measured), a method (how its counts become one result for the period) and a
+target: the share of what is valid that must be good. ``ledger.domain.methods`` holds the methods,
+``ledger.domain.indicators`` says for each indicator what is counted and where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.domain import money
+from ledger.domain.calendar import parse_window_seconds
+from ledger.domain.indicators import LATENCIES, REQUEST_INDICATORS, SAMPLE_INDICATORS
+from ledger.domain.schema import Either, Integer, ListOf, Object, OneOf, Shape, Text, convert, fail
+
+MAX_OBJECTIVES = 16
+MAX_GRADES = 8
+OBJECTIVE_ID = r"[a-z][a-z0-9_-]{0,39}"
+OBJECTIVE_ID_TEXT = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
+DECIMAL = Text(r"(0|[1-9]\d{0,19})(\.\d{1,9})?", "a plain decimal number in quotes, such as '99.95'", 32)
+WINDOW = Text(r"PT\d{1,4}[SMH]", "a window length such as PT1H or PT5M", 7)
+
+_ANY_INDICATOR = OneOf((*REQUEST_INDICATORS, *SAMPLE_INDICATORS))
+_VOLUME = Integer(1, 2**53 - 1)
+_BOUNDARY = OneOf(("above", "at_or_above"))
+_DENOMINATOR = OneOf(("scheduled", "full"))
+_COMMON: Mapping[str, Shape] = {
+    "clause": Text(max_length=120, what="where the contract says so", visible=True),
+    "minimum_valid": _VOLUME,
+    "confidence": OneOf(("wilson-95",)),
+    "window": WINDOW,
+    "threshold_ms": DECIMAL,
+    "measure": Object({}, {"at_least": DECIMAL, "at_most": DECIMAL, "score_of": DECIMAL}),
+    "evaluator": Text(max_length=120, what="name and version of the evaluator", visible=True),
+}
+
+
+def _shape(method: str, required: Mapping[str, Shape], optional: Mapping[str, Shape], indicator: OneOf) -> Object:
+    return Object(
+        {
+            "id": OBJECTIVE_ID_TEXT,
+            "method": OneOf((method,)),
+            "indicator": indicator,
+            "target": DECIMAL,
+            **required,
+        },
+        {key: shape for key, shape in {**_COMMON, **optional}.items() if key not in required},
+    )
+
+
+_DOWN: Mapping[str, Shape] = {"error_rate": DECIMAL, "boundary": _BOUNDARY}
+_SLICE = Object(
+    {"window": WINDOW, "target": DECIMAL},
+    {
+        "step": WINDOW,
+        "minimum_valid": _VOLUME,
+        "consecutive": Integer(1, 10_000),
+        "only_with": OBJECTIVE_ID_TEXT,
+    },
+)
+_GRADES = ListOf(Object({"at_most_ms": DECIMAL, "score": DECIMAL}), 1, MAX_GRADES)
+
+OBJECTIVE = Either(
+    "method",
+    {
+        "total_ratio": _shape("total_ratio", {}, {"repeat_window": WINDOW}, _ANY_INDICATOR),
+        "exact_quantile": _shape(
+            "exact_quantile", {"quantile": DECIMAL, "threshold_ms": DECIMAL}, {}, OneOf(LATENCIES)
+        ),
+        "graded_score-v1": _shape("graded_score-v1", {"grades": _GRADES}, {}, OneOf(("response_latency",))),
+        "interval_mean-v1": _shape("interval_mean-v1", {"interval": WINDOW}, {}, _ANY_INDICATOR),
+        "downtime_minutes-v1": _shape(
+            "downtime_minutes-v1",
+            _DOWN,
+            {"minimum_run": Integer(1, 10_000), "denominator": _DENOMINATOR},
+            _ANY_INDICATOR,
+        ),
+        "interval_threshold-v1": _shape(
+            "interval_threshold-v1", {"interval": WINDOW, **_DOWN}, {"denominator": _DENOMINATOR}, _ANY_INDICATOR
+        ),
+        "deployment_minutes-v1": _shape(
+            "deployment_minutes-v1", {}, {"denominator": _DENOMINATOR}, OneOf(("deployment_up",))
+        ),
+        "attainment-v1": _shape("attainment-v1", {"slice": _SLICE}, {}, _ANY_INDICATOR),
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DownRule:
+    """When an interval is down: its error rate is above ``error_ppb`` (``closed``: at or above) with at least
+    ``minimum_valid`` valid requests; runs shorter than ``minimum_run`` intervals do not count.
+
+    ``scheduled``: excluded intervals leave the denominator; else they stay in it as up.
+    """
+
+    interval_seconds: int
+    error_ppb: int
+    closed: bool
+    minimum_valid: int
+    minimum_run: int
+    scheduled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRule:
+    """When a slice of the period misses: less than ``target_ppb`` of its valid requests are good, of which it has at
+    least ``minimum_valid``; it breaks the promise in a run of at least ``consecutive`` such slices, and where
+    ``only_with`` names another objective, only if that one's slice of the same place misses as well.
+
+    Slices are ``window_seconds`` long and start every ``step_seconds``; only whole ones count.
+    """
+
+    window_seconds: int
+    step_seconds: int
+    target_ppb: int
+    minimum_valid: int
+    consecutive: int
+    only_with: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How the value of a sample becomes a count: good where it is at least or at most ``bound`` (``kind``), or its
+    share of the full score ``bound`` (``score_of``). ``bound`` is in units of 10^-9."""
+
+    kind: str
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A request answered within ``at_most_ns`` counts at least ``units`` of ``SCORE_UNITS``."""
+
+    at_most_ns: int
+    units: int
+
+
+SCORE_UNITS = 1_000
+"""A full score in counts: scores have three decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One promise. ``target_ppb`` is the share of valid requests that must be good, in parts per billion.
+
+    A latency objective counts requests at or under ``threshold_ns`` (``P95 <= T`` is nearest rank:
+    good * 10^9 >= valid * target_ppb); availability counts requests that succeeded. ``window_seconds`` is the length
+    of the windows that violations are looked for in, None for the agreement's. Fewer valid than ``minimum_valid``
+    give no verdict. ``wilson``: breached only where the one-sided 95 % Wilson bound misses the target.
+    """
+
+    id: str
+    method: str
+    indicator: str
+    target: str
+    target_ppb: int
+    threshold_ns: int | None
+    clause: str | None = None
+    minimum_valid: int = 0
+    wilson: bool = False
+    window_seconds: int | None = None
+    repeat_window_seconds: int | None = None
+    measure: Measure | None = None
+    evaluator: str | None = None
+    grades: tuple[Grade, ...] = ()
+    down: DownRule | None = None
+    slices: SliceRule | None = None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its counts come from samples and not from the request log."""
+        return self.indicator in SAMPLE_INDICATORS
+
+
+def read_objectives(documents: Sequence[Mapping[str, Any]], window_seconds: int) -> tuple[Objective, ...]:
+    """The objectives of a shape-checked agreement document whose windows have this length.
+
+    Raises ``DocumentInvalid`` naming the field.
+    """
+    found: dict[str, Objective] = {}
+    for index, item in enumerate(documents):
+        at = f"objectives[{index}]"
+        if item["id"] in found:
+            raise fail(f"{at}.id", f"{item['id']!r} names two objectives")
+        found[item["id"]] = _Reader(at, item, window_seconds).objective()
+    for index, objective in enumerate(found.values()):
+        _check_companion(f"objectives[{index}].slice.only_with", objective, found)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    at: str
+    item: Mapping[str, Any]
+    base_seconds: int
+
+    def objective(self) -> Objective:
+        item = self.item
+        target_ppb = self._convert("target", money.percent_ppb)
+        threshold_ns = self._threshold_ns()
+        if "quantile" in item and self._convert("quantile", lambda q: money.scaled_integer(q, 9)) != target_ppb:
+            raise fail(
+                f"{self.at}.quantile",
+                f"{item['quantile']} and the target {item['target']} % must say the same share of requests",
+            )
+        repeat = self._convert("repeat_window", parse_window_seconds)
+        if repeat is not None and item["indicator"] not in ("availability", "error_rate"):
+            raise fail(f"{self.at}.repeat_window", f"repeats are told by failed requests, not by {item['indicator']}")
+        return Objective(
+            id=item["id"],
+            method=item["method"],
+            indicator=item["indicator"],
+            target=item["target"],
+            target_ppb=target_ppb,
+            threshold_ns=threshold_ns,
+            clause=item.get("clause"),
+            minimum_valid=0 if "error_rate" in item else item.get("minimum_valid", 0),
+            wilson="confidence" in item,
+            window_seconds=self._seconds("window"),
+            repeat_window_seconds=repeat,
+            measure=self._measure(),
+            evaluator=item.get("evaluator"),
+            grades=self._grades(),
+            down=self._down(),
+            slices=self._slices(),
+        )
+
+    def _convert(self, key: str, how: Any, item: Mapping[str, Any] | None = None, at: str = "") -> Any:
+        """What ``how`` makes of an optional member; None where it is not there."""
+        holder = self.item if item is None else item
+        return convert(f"{at or self.at}.{key}", holder[key], how) if key in holder else None
+
+    def _seconds(self, key: str, item: Mapping[str, Any] | None = None, at: str = "") -> Any:
+        seconds = self._convert(key, parse_window_seconds, item, at)
+        if seconds is not None and seconds % self.base_seconds:
+            raise fail(
+                f"{at or self.at}.{key}",
+                f"{seconds} s are no whole number of the agreement's windows of {self.base_seconds} s",
+            )
+        return seconds
+
+    def _threshold_ns(self) -> int | None:
+        threshold_ns: int | None = self._convert("threshold_ms", lambda t: money.scaled_integer(t, 6))
+        indicator = self.item["indicator"]
+        needed = indicator in LATENCIES and "grades" not in self.item
+        if needed != (threshold_ns is not None):
+            said = "is missing: a latency is good at or under it" if needed else f"{indicator} is no latency"
+            raise fail(f"{self.at}.threshold_ms", said)
+        if threshold_ns == 0:
+            raise fail(f"{self.at}.threshold_ms", "must be above 0")
+        return threshold_ns
+
+    def _measure(self) -> Measure | None:
+        said = self.item.get("measure")
+        if said is None:
+            return None
+        at = f"{self.at}.measure"
+        if self.item["indicator"] not in SAMPLE_INDICATORS:
+            raise fail(at, f"{self.item['indicator']} is counted in the request log; only samples have values")
+        if len(said) != 1:
+            raise fail(at, "say one of at_least, at_most and score_of")
+        ((kind, text),) = said.items()
+        bound = convert(f"{at}.{kind}", text, lambda t: money.scaled_integer(t, 9))
+        if kind == "score_of" and bound == 0:
+            raise fail(f"{at}.{kind}", "the full score must be above 0")
+        return Measure(kind, bound)
+
+    def _grades(self) -> tuple[Grade, ...]:
+        found: list[Grade] = []
+        for index, said in enumerate(self.item.get("grades", ())):
+            at = f"{self.at}.grades[{index}]"
+            bound = convert(f"{at}.at_most_ms", said["at_most_ms"], lambda t: money.scaled_integer(t, 6))
+            units = convert(f"{at}.score", said["score"], lambda t: money.scaled_integer(t, 3))
+            if not 0 < units <= SCORE_UNITS:
+                raise fail(f"{at}.score", f"{said['score']} is not above 0 and at most 1")
+            if bound == 0 or (found and (bound <= found[-1].at_most_ns or units >= found[-1].units)):
+                raise fail(at, "latencies must rise and scores must fall from grade to grade")
+            found.append(Grade(bound, units))
+        return tuple(found)
+
+    def _down(self) -> DownRule | None:
+        item = self.item
+        if item["method"] == "deployment_minutes-v1":
+            return DownRule(self.base_seconds, 0, False, 0, 1, item.get("denominator", "scheduled") == "scheduled")
+        if item["method"] == "interval_mean-v1":
+            return DownRule(self._seconds("interval"), 0, False, 0, 1, True)
+        if "error_rate" not in item:
+            return None
+        minutes = item["method"] == "downtime_minutes-v1"
+        if minutes and 60 % self.base_seconds:
+            raise fail(
+                f"{self.at}.method",
+                f"minutes are judged one by one, and the agreement's windows of {self.base_seconds} s do not fill one; "
+                "agree on the window PT1M",
+            )
+        error_ppb = self._convert("error_rate", lambda t: money.scaled_integer(t, 7))
+        closed = item["boundary"] == "at_or_above"
+        if error_ppb > money.PARTS_PER_BILLION or (error_ppb == money.PARTS_PER_BILLION and not closed):
+            raise fail(f"{self.at}.error_rate", f"no error rate is {item['boundary']} {item['error_rate']} %")
+        if error_ppb == 0 and closed:
+            raise fail(f"{self.at}.error_rate", "at or above 0 % every interval would be down")
+        return DownRule(
+            interval_seconds=60 if minutes else self._seconds("interval"),
+            error_ppb=error_ppb,
+            closed=closed,
+            minimum_valid=item.get("minimum_valid", 0),
+            minimum_run=item.get("minimum_run", 1),
+            scheduled=item.get("denominator", "scheduled") == "scheduled",
+        )
+
+    def _slices(self) -> SliceRule | None:
+        said = self.item.get("slice")
+        if said is None:
+            return None
+        at = f"{self.at}.slice"
+        window = self._seconds("window", said, at)
+        step = self._seconds("step", said, at) or window
+        if window % step:
+            raise fail(f"{at}.step", f"windows of {window} s cannot roll on by {step} s: one must fill the other")
+        return SliceRule(
+            window_seconds=window,
+            step_seconds=step,
+            target_ppb=self._convert("target", money.percent_ppb, said, at),
+            minimum_valid=said.get("minimum_valid", 0),
+            consecutive=said.get("consecutive", 1),
+            only_with=said.get("only_with"),
+        )
+
+
+def _check_companion(at: str, objective: Objective, found: Mapping[str, Objective]) -> None:
+    rule = objective.slices
+    if rule is None or rule.only_with is None:
+        return
+    other = found.get(rule.only_with)
+    if other is None or other is objective or other.slices is None:
+        raise fail(at, f"{rule.only_with!r} must be another objective by slices (attainment-v1) of this agreement")
+    if (other.slices.window_seconds, other.slices.step_seconds) != (rule.window_seconds, rule.step_seconds):
+        raise fail(at, f"the slices of {rule.only_with!r} have another length or step")
