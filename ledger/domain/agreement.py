@@ -21,6 +21,7 @@ from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.objective import Objective, read_objectives
 from ledger.domain.schema import convert, fail
+from ledger.domain.settlement_terms import SettlementTerms, read_settlement
 from ledger.errors import CalendarInvalid
 
 SIGNING_PREFIX = b"sla-ledger/agreement/v1\n"
@@ -69,6 +70,7 @@ class Agreement:
     objectives: tuple[Objective, ...]
     exclusions: tuple[ExclusionClause, ...]
     compensation: Compensation
+    settlement: SettlementTerms
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Agreement:
@@ -104,6 +106,7 @@ class Agreement:
                 {objective.id: objective for objective in objectives},
                 document["business_level"],
             ),
+            settlement=read_settlement(document.get("settlement")),
         )
         _check_calendar(agreement)
         return agreement

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ledger.domain.compensation_terms import COMPENSATION
 from ledger.domain.objective import DECIMAL, MAX_OBJECTIVES, OBJECTIVE, OBJECTIVE_ID
 from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
+from ledger.domain.settlement_terms import SETTLEMENT
 
 API_VERSION = "sla-ledger/v1"
 
@@ -53,6 +54,9 @@ AGREEMENT = Object(
         "exclusions": ListOf(_EXCLUSION, 0, 50),
         "compensation": COMPENSATION,
     },
-    optional={"signatures": Object({"issuer": ED25519_SIGNATURE, "customer": ED25519_SIGNATURE})},
+    optional={
+        "signatures": Object({"issuer": ED25519_SIGNATURE, "customer": ED25519_SIGNATURE}),
+        "settlement": SETTLEMENT,
+    },
     title="sla-ledger Agreement v1",
 )

@@ -92,7 +92,11 @@ _SPAN = Nullable(Object({"from_ns": INSTANT_NS, "to_ns": INSTANT_NS}))
 _CELL = Object({"good": _COUNT, "bad": _COUNT}, {"undecided": _COUNT})
 _REASON = r"[a-z][a-z0-9_.-]{0,79}"
 _OBJECTIVE_ID = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
-_SIGNED_AGREEMENT = Object({**AGREEMENT.required, **AGREEMENT.optional})
+_SIGNED = "signatures"
+_SIGNED_AGREEMENT = Object(
+    {**AGREEMENT.required, _SIGNED: AGREEMENT.optional[_SIGNED]},
+    {key: shape for key, shape in AGREEMENT.optional.items() if key != _SIGNED},
+)
 _CREDIT = Nullable(Object({"currency": CURRENCY, "minor_units": MINOR_UNITS}))
 _NUMBER = Text(r"-?\d{1,40}(?:\.\d{1,40})?(?:E[+-]?\d{1,3})?", "a number in decimal digits", 60)
 _SERVICE = Text(max_length=120, what="a service that an agreement names", visible=True)

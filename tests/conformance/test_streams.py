@@ -47,7 +47,7 @@ def test_an_event_comes_back_as_it_was_appended(database: AnyDatabase) -> None:
         event = tx.events.at(seq)
         assert list(tx.events.stream("windows/a")) == [event]
     assert (event.id, event.tenant, event.stream, event.version) == (receipt.event_id, "default", "windows/a", 0)
-    assert (event.type, event.schema, event.payload_class) == ("window_evaluated", 1, "standard")
+    assert (event.type, event.schema, event.payload_class) == ("window_evaluated", 2, "standard")
     assert (event.payload, event.occurred_at_ns) == (new.payload, new.occurred_at_ns)
     assert event.recorded_at_ns > START_NS
     assert len(event.salt) == 32

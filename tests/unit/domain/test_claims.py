@@ -1,0 +1,101 @@
+"""Deadlines as providers publish them, in the agreement's zone; and what is too late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.claims import accepts_until_ns, deadline_ns
+from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.window import period_named
+from ledger.errors import DocumentInvalid
+from tests.unit.domain.samples import agreement
+
+
+def monthly(settlement: dict[str, Any] | None, zone: str = "UTC") -> Agreement:
+    """The example by calendar months."""
+
+    def change(plain: dict[str, Any]) -> None:
+        plain.update(period="P1M", timezone=zone)
+        if settlement is not None:
+            plain["settlement"] = settlement
+
+    return agreement(change)
+
+
+def claim(kind: str, count: int) -> dict[str, Any]:
+    return {"mode": "claim", "deadline": {"kind": kind, "count": count}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "first", "too_late"),
+    [
+        ("days_after_period", 30, "2023-01-01", "2023-03-03T00:00:00Z"),
+        ("days_after_period", 1, "2023-12-01", "2024-01-02T00:00:00Z"),
+        ("months_after_period", 2, "2023-11-01", "2024-02-01T00:00:00Z"),
+        ("months_after_period", 3, "2023-01-01", "2023-05-01T00:00:00Z"),
+        ("billing_cycles", 1, "2023-01-01", "2023-03-01T00:00:00Z"),
+        ("billing_cycles", 2, "2023-01-01", "2023-04-01T00:00:00Z"),
+    ],
+)
+def test_a_deadline_that_runs_from_the_period(kind: str, count: int, first: str, too_late: str) -> None:
+    terms = monthly(claim(kind, count))
+    period = period_named(terms, f"{first}/P1M")
+    assert format_instant_ns(deadline_ns(terms, period, period.interval.start_ns + 1)) == too_late
+    assert format_instant_ns(accepts_until_ns(terms, period)) == too_late
+
+
+@pytest.mark.parametrize(
+    ("ended", "too_late"),
+    [
+        ("2023-01-10T08:00:00Z", "2023-01-26T00:00:00Z"),
+        ("2023-01-10T23:59:59Z", "2023-01-26T00:00:00Z"),
+        ("2023-01-11T00:00:00Z", "2023-01-26T00:00:00Z"),
+        ("2023-01-11T00:00:01Z", "2023-01-27T00:00:00Z"),
+    ],
+)
+def test_fifteen_days_after_an_interruption_without_its_own_day(ended: str, too_late: str) -> None:
+    terms = monthly(claim("days_after_incident", 15))
+    period = period_named(terms, "2023-01-01/P1M")
+    assert format_instant_ns(deadline_ns(terms, period, parse_instant_ns(ended))) == too_late
+    # Of the period the last incident decides: it may end with it.
+    assert format_instant_ns(accepts_until_ns(terms, period)) == "2023-02-16T00:00:00Z"
+
+
+def test_the_day_is_that_of_the_zone_and_not_a_number_of_hours() -> None:
+    terms = monthly(claim("days_after_period", 30), "America/New_York")
+    period = period_named(terms, "2023-02-01/P1M")
+    # The clocks went forward on 12 March: from 05:00Z to 04:00Z.
+    assert format_instant_ns(period.interval.end_ns) == "2023-03-01T05:00:00Z"
+    assert format_instant_ns(accepts_until_ns(terms, period)) == "2023-03-31T04:00:00Z"
+
+
+def test_months_after_a_day_that_the_later_month_has_not() -> None:
+    terms = agreement(lambda d: d.update(settlement=claim("months_after_period", 1)))
+    period = period_named(terms, "2023-01-30/P1D")
+    assert format_instant_ns(accepts_until_ns(terms, period)) == "2023-02-28T00:00:00Z"
+
+
+def test_an_agreement_that_says_nothing_settles_by_itself_and_takes_facts_for_thirty_days() -> None:
+    silent, said = monthly(None), monthly({"mode": "automatic"})
+    assert silent.settlement == said.settlement
+    assert not silent.settlement.by_claim
+    period = period_named(silent, "2023-01-01/P1M")
+    assert format_instant_ns(accepts_until_ns(silent, period)) == "2023-03-03T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("settlement", "field"),
+    [
+        ({"mode": "claim"}, "settlement.deadline"),
+        ({"mode": "never"}, "settlement.mode"),
+        (claim("days_after_period", 0), "settlement.deadline.count"),
+        (claim("business_days", 5), "settlement.deadline.kind"),
+    ],
+)
+def test_terms_that_no_one_can_keep_are_refused(settlement: dict[str, Any], field: str) -> None:
+    with pytest.raises(DocumentInvalid) as error:
+        monthly(settlement)
+    assert error.value.data["field"] == field
