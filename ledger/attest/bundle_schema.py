@@ -7,13 +7,13 @@ from typing import Any
 
 from ledger.app.bundles import BUNDLE_FORMAT, OPENING_FORMAT
 from ledger.domain.agreement_schema import (
-    AGREEMENT,
     BYTES32,
     ED25519_PUBLIC_KEY,
     ED25519_SIGNATURE,
     EVM_ADDRESS,
     FIELD_ELEMENT,
     NAME,
+    SIGNED_AGREEMENT,
 )
 from ledger.domain.attested import SIGNAL_COUNT
 from ledger.domain.event_types import EVENT_TYPES
@@ -74,7 +74,7 @@ VERIFICATION_KEY = Object(
 BUNDLE = Object(
     {
         "format": OneOf((BUNDLE_FORMAT,)),
-        "agreement": Object({**AGREEMENT.required, **AGREEMENT.optional}),
+        "agreement": SIGNED_AGREEMENT,
         "statement": _event("statement_issued"),
         "seals": ListOf(_event("block_sealed"), 0, MAX_BLOCKS),
         "log": Object({"vkey": _VKEY, "checkpoint": Text(max_length=20_000)}),

@@ -32,6 +32,8 @@ _EXCLUSION = Object(
     }
 )
 
+_SIGNATURES = Object({"issuer": ED25519_SIGNATURE, "customer": ED25519_SIGNATURE})
+
 AGREEMENT = Object(
     required={
         "apiVersion": OneOf((API_VERSION,)),
@@ -54,9 +56,12 @@ AGREEMENT = Object(
         "exclusions": ListOf(_EXCLUSION, 0, 50),
         "compensation": COMPENSATION,
     },
-    optional={
-        "signatures": Object({"issuer": ED25519_SIGNATURE, "customer": ED25519_SIGNATURE}),
-        "settlement": SETTLEMENT,
-    },
+    optional={"signatures": _SIGNATURES, "settlement": SETTLEMENT},
     title="sla-ledger Agreement v1",
 )
+
+SIGNED_AGREEMENT = Object(
+    {**AGREEMENT.required, "signatures": _SIGNATURES},
+    {key: shape for key, shape in AGREEMENT.optional.items() if key != "signatures"},
+)
+"""The same document where both parties must have signed it."""

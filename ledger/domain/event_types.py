@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.domain.agreement_schema import (
-    AGREEMENT,
     BYTES32,
     EVM_ADDRESS,
     FIELD_ELEMENT,
     NAME,
+    SIGNED_AGREEMENT,
 )
 from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, VIOLATION_PAYLOADS
 from ledger.domain.event_values import (
@@ -92,11 +92,6 @@ _SPAN = Nullable(Object({"from_ns": INSTANT_NS, "to_ns": INSTANT_NS}))
 _CELL = Object({"good": _COUNT, "bad": _COUNT}, {"undecided": _COUNT})
 _REASON = r"[a-z][a-z0-9_.-]{0,79}"
 _OBJECTIVE_ID = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
-_SIGNED = "signatures"
-_SIGNED_AGREEMENT = Object(
-    {**AGREEMENT.required, _SIGNED: AGREEMENT.optional[_SIGNED]},
-    {key: shape for key, shape in AGREEMENT.optional.items() if key != _SIGNED},
-)
 _CREDIT = Nullable(Object({"currency": CURRENCY, "minor_units": MINOR_UNITS}))
 _NUMBER = Text(r"-?\d{1,40}(?:\.\d{1,40})?(?:E[+-]?\d{1,3})?", "a number in decimal digits", 60)
 _SERVICE = Text(max_length=120, what="a service that an agreement names", visible=True)
@@ -140,7 +135,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "sla_id": BYTES32,
         "doc_sha256": SHA256,
         "terms_version": _VERSION,
-        "document": _SIGNED_AGREEMENT,
+        "document": SIGNED_AGREEMENT,
         "registration": Nullable(
             Object(
                 {

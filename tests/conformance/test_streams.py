@@ -187,7 +187,7 @@ def test_every_leaf_is_the_hash_of_its_header(database: AnyDatabase) -> None:
         "occurred_at_ns": str(event.occurred_at_ns),
         "payload_commitment": hashlib.sha256(b"sla-ledger/payload/v1\n" + event.salt + payload).hexdigest(),
         "recorded_at_ns": str(event.recorded_at_ns),
-        "schema": 1,
+        "schema": 2,
         "stream": 'stream "ä\\',
         "tenant": "default",
         "type": "window_evaluated",
