@@ -17,6 +17,7 @@ from ledger.domain import calendar, money
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation_terms import Compensation, read_compensation
+from ledger.domain.exclusion_terms import ExclusionTerms, read_exclusion_terms
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.objective import Objective, read_objectives
@@ -69,6 +70,7 @@ class Agreement:
     grace_seconds: int
     objectives: tuple[Objective, ...]
     exclusions: tuple[ExclusionClause, ...]
+    exclusion_terms: ExclusionTerms
     compensation: Compensation
     settlement: SettlementTerms
 
@@ -101,6 +103,7 @@ class Agreement:
             grace_seconds=read("grace", calendar.parse_window_seconds),
             objectives=objectives,
             exclusions=read.exclusions(),
+            exclusion_terms=read_exclusion_terms(document),
             compensation=read_compensation(
                 document["compensation"],
                 {objective.id: objective for objective in objectives},

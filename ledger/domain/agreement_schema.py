@@ -6,7 +6,8 @@ Amounts, percentages, quantiles and thresholds are decimal strings; ``agreement.
 from __future__ import annotations
 
 from ledger.domain.compensation_terms import COMPENSATION
-from ledger.domain.objective import DECIMAL, MAX_OBJECTIVES, OBJECTIVE, OBJECTIVE_ID
+from ledger.domain.exclusion_terms import CLAUSE_ID, EXCLUSION_MEMBERS
+from ledger.domain.objective import DECIMAL, MAX_OBJECTIVES, OBJECTIVE
 from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
 from ledger.domain.settlement_terms import SETTLEMENT
 
@@ -26,7 +27,7 @@ _POINT = Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT})
 
 _EXCLUSION = Object(
     {
-        "id": Text(OBJECTIVE_ID, "a clause id (lowercase letters, digits, - and _)", 40),
+        "id": CLAUSE_ID,
         "error_codes": ListOf(Integer(-(2**31), 2**31 - 1), 1, 100),
         "reason": Text(max_length=500, what="the reason both parties agreed on", visible=True),
     }
@@ -56,7 +57,7 @@ AGREEMENT = Object(
         "exclusions": ListOf(_EXCLUSION, 0, 50),
         "compensation": COMPENSATION,
     },
-    optional={"signatures": _SIGNATURES, "settlement": SETTLEMENT},
+    optional={"signatures": _SIGNATURES, "settlement": SETTLEMENT, **EXCLUSION_MEMBERS},
     title="sla-ledger Agreement v1",
 )
 

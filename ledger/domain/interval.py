@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ledger.errors import IntervalInvalid
 
@@ -45,4 +47,41 @@ def union(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
 
 def covered(window: Interval, disjoint: Sequence[Interval]) -> bool:
     """True where one interval of a ``union`` holds the whole window."""
-    return any(interval.covers(window) for interval in disjoint)
+    at = bisect_right(disjoint, window.start_ns, key=_start) - 1
+    return at >= 0 and disjoint[at].covers(window)
+
+
+def clip(interval: Interval, within: Interval) -> Interval | None:
+    """The part that both have; None where they share no instant."""
+    start_ns, end_ns = max(interval.start_ns, within.start_ns), min(interval.end_ns, within.end_ns)
+    return Interval(start_ns, end_ns) if start_ns < end_ns else None
+
+
+def clipped(disjoint: Iterable[Interval], within: Interval) -> tuple[Interval, ...]:
+    """The instants of a ``union`` that lie in ``within``."""
+    found = (clip(interval, within) for interval in disjoint)
+    return tuple(part for part in found if part is not None)
+
+
+def minus(disjoint: Iterable[Interval], without: Sequence[Interval]) -> tuple[Interval, ...]:
+    """The instants of one ``union`` that are not in the other."""
+    left: list[Interval] = []
+    at = 0
+    for interval in disjoint:
+        start_ns = interval.start_ns
+        while at < len(without) and without[at].end_ns <= start_ns:
+            at += 1
+        # The last one that cuts this interval may cut the next one too, so ``at`` stays before it.
+        for hole in islice(without, at, None):
+            if hole.start_ns >= interval.end_ns:
+                break
+            if start_ns < hole.start_ns:
+                left.append(Interval(start_ns, hole.start_ns))
+            start_ns = max(start_ns, hole.end_ns)
+        if start_ns < interval.end_ns:
+            left.append(Interval(start_ns, interval.end_ns))
+    return tuple(left)
+
+
+def _start(interval: Interval) -> int:
+    return interval.start_ns
