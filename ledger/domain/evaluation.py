@@ -1,11 +1,4 @@
-"""From rows to windows: each row gets its verdict, each window its cells.
-
-availability   valid = requests that no exclusion clause takes out, good = those that succeeded
-*_latency      valid = requests that succeeded, good = those at or under the threshold
-
-A request succeeded when its error code is null; any code (429, -100, 0, ...) is a failure, and a clause can
-take named codes out of both sides. A conflicting id is a failure without a code (see ``observation``).
-"""
+"""From rows to windows: each row gets its verdict, each window its cells (``ledger.domain.outcome``)."""
 
 from __future__ import annotations
 
@@ -28,66 +21,8 @@ from ledger.domain.observation import (
     VerdictCounts,
     one_by_one,
 )
+from ledger.domain.outcome import OUTCOME_BITS, VALID_SHIFT, OutcomeRule, repeated_failures
 from ledger.domain.window import Cell, Window, WindowState, period_at
-
-# An outcome says for each objective whether a request is valid (upper bits) and good (lower bits). Of a request
-# that a clause takes out no bit is valid, and the lower bits are the clause's number from 1; without availability
-# among the objectives a failed request is valid to none, and its outcome is 0.
-_VALID_SHIFT = 16
-_KEY_SHIFT = 32
-
-
-class OutcomeRule:
-    """What one request means to each objective of an agreement, as one integer."""
-
-    def __init__(self, agreement: Agreement) -> None:
-        self._excluded = {
-            code: number for number, clause in enumerate(agreement.exclusions, 1) for code in clause.error_codes
-        }
-        self.failed = 0
-        self._succeeded = 0
-        first_token: list[tuple[int, int]] = []
-        response: list[tuple[int, int]] = []
-        for index, objective in enumerate(agreement.objectives):
-            valid, good = 1 << _VALID_SHIFT + index, 1 << index
-            if objective.threshold_ns is None:
-                self.failed |= valid
-                self._succeeded |= valid | good
-            else:
-                self._succeeded |= valid
-                bounds = first_token if objective.indicator == "first_token_latency" else response
-                bounds.append((objective.threshold_ns, good))
-        self._first_token, self._response = tuple(first_token), tuple(response)
-
-    def outcome(self, row: RequestRow) -> int:
-        if row.error_code is not None:
-            return self._excluded.get(row.error_code, self.failed)
-        found = self._succeeded
-        first_token_ns, response_ns = row.first_token_ns, row.response_ns
-        if first_token_ns is not None:
-            for threshold_ns, good in self._first_token:
-                if first_token_ns <= threshold_ns:
-                    found |= good
-        if response_ns is not None:
-            for threshold_ns, good in self._response:
-                if response_ns <= threshold_ns:
-                    found |= good
-        return found
-
-    def outcomes(self, columns: RequestColumns) -> list[int]:
-        """``outcome`` of many rows."""
-        codes = columns.error_codes
-        found = [self._succeeded if code is None else self._excluded.get(code, self.failed) for code in codes]
-        for bounds, latencies_ns in (
-            (self._first_token, columns.first_tokens_ns),
-            (self._response, columns.responses_ns),
-        ):
-            for threshold_ns, good in bounds:
-                found = [
-                    outcome | good if code is None and ns is not None and ns <= threshold_ns else outcome
-                    for outcome, code, ns in zip(found, codes, latencies_ns, strict=True)
-                ]
-        return found
 
 
 class Evaluator:
@@ -133,7 +68,10 @@ class Evaluator:
         self._start_ns = self._end_ns = self._low_ns = self._high_ns = 0
         self._step_ns = 1
         self._starts_ns = array("q")
-        self._outcomes = array("I")
+        # Only grades need more than the 32 bits that keep a million requests small.
+        self._key_shift = self._rule.bits
+        self._outcomes: array[int] | list[int] = array("I") if self._key_shift == OUTCOME_BITS else []
+        self._conflicts: set[int] = set()
         self._tally: dict[int, int] = {}
         if period is not None:
             self._take(period)
@@ -162,7 +100,7 @@ class Evaluator:
             outcome = self._rule.outcome(row)
             self._starts_ns.append(start_ns)
             self._outcomes.append(outcome)
-            key = (start_ns - self._start_ns) // self._step_ns << _KEY_SHIFT | outcome
+            key = (start_ns - self._start_ns) // self._step_ns << self._key_shift | outcome
             self._tally[key] = self._tally.get(key, 0) + 1
             self.counts.accepted += 1
         elif verdict is Verdict.DUPLICATE:
@@ -196,8 +134,11 @@ class Evaluator:
             elif each.all_of(self._service, self._low_ns, self._high_ns):
                 ids.take(each.request_ids)
                 first_ns, step_ns, outcomes = self._start_ns, self._step_ns, self._rule.outcomes(each)
+                if self._rule.repeats:
+                    self._keep_failures(each, outcomes)
+                shift = self._key_shift
                 keys = [
-                    (start_ns - first_ns) // step_ns << _KEY_SHIFT | outcome
+                    (start_ns - first_ns) // step_ns << shift | outcome
                     for start_ns, outcome in zip(each.starts_ns, outcomes, strict=True)
                 ]
                 for key, count in Counter(keys).items():
@@ -205,6 +146,14 @@ class Evaluator:
                 self.counts.accepted += len(each)
             else:
                 yield from each.rows()
+
+    def _keep_failures(self, columns: RequestColumns, outcomes: Sequence[int]) -> None:
+        """What a repeat window needs of columns: of distinct ids no slot is ever asked for."""
+        failed = self._rule.failed
+        for start_ns, outcome in zip(columns.starts_ns, outcomes, strict=True):
+            if outcome == failed:
+                self._starts_ns.append(start_ns)
+                self._outcomes.append(outcome)
 
     def windows(self) -> tuple[Window, ...]:
         """The judged windows of the period; raises ``ImplausibleCounts`` if a cell overflows 28 bits."""
@@ -214,28 +163,50 @@ class Evaluator:
         good = [[0] * len(self._agreement.objectives) for _ in intervals]
         bad = [[0] * len(self._agreement.objectives) for _ in intervals]
         for key, count in self._tally.items():
-            at = key >> _KEY_SHIFT
+            at = key >> self._key_shift
             for index in range(len(self._agreement.objectives)):
-                if key >> _VALID_SHIFT + index & 1:
-                    (good if key >> index & 1 else bad)[at][index] += count
+                counted = self._rule.counted(key, index)
+                if counted is not None:
+                    good[at][index] += counted[0] * count
+                    bad[at][index] += counted[1] * count
+        for index, within_ns in self._rule.repeats:
+            for start_ns in repeated_failures(self._failures(intervals), within_ns):
+                bad[(start_ns - self._start_ns) // self._step_ns][index] -= 1
         return tuple(
             self._window(interval, tuple(zip(good[at], bad[at], strict=True))) for at, interval in enumerate(intervals)
         )
+
+    def _failures(self, intervals: Sequence[Interval]) -> list[int]:
+        """Starts of the failed requests in observed windows.
+
+        Without conflicting ids: which of their bodies is true nobody knows, so they are no repeats and have none.
+        """
+        failed = self._rule.failed
+        found = [
+            start_ns
+            for slot, (start_ns, outcome) in enumerate(zip(self._starts_ns, self._outcomes, strict=True))
+            if outcome == failed and slot not in self._conflicts
+        ]
+        if not self._spans:
+            return found
+        observed = [covered(interval, self._spans) for interval in intervals]
+        return [start_ns for start_ns in found if observed[(start_ns - self._start_ns) // self._step_ns]]
 
     def excluded_requests(self, index: int | None = None) -> dict[str, int]:
         """Requests that each exclusion clause took out, in window ``index`` or in the whole period."""
         clauses = self._agreement.exclusions
         found = dict.fromkeys((clause.id for clause in clauses), 0)
         for key, count in self._tally.items():
-            outcome = key & (1 << _KEY_SHIFT) - 1
-            if 0 < outcome < 1 << _VALID_SHIFT and index in (None, key >> _KEY_SHIFT):
+            outcome = key & (1 << self._key_shift) - 1
+            if 0 < outcome < 1 << VALID_SHIFT and index in (None, key >> self._key_shift):
                 found[clauses[outcome - 1].id] += count
         return found
 
     def uncounted_requests(self) -> int:
         """Accepted requests that lie in windows which no declaration covers whole: they count nowhere."""
         states = [window.state for window in self.windows()]
-        return sum(count for key, count in self._tally.items() if states[key >> _KEY_SHIFT] is not WindowState.OBSERVED)
+        shift = self._key_shift
+        return sum(count for key, count in self._tally.items() if states[key >> shift] is not WindowState.OBSERVED)
 
     def _window(self, interval: Interval, counts: tuple[tuple[int, int], ...]) -> Window:
         if self._spans and not covered(interval, self._spans):
@@ -286,7 +257,8 @@ class Evaluator:
         """Count the id as failed in the window of its earliest start, instead of what was counted so far."""
         earlier_ns, outcome, failed = self._starts_ns[slot], self._outcomes[slot], self._rule.failed
         first_ns = min(start_ns, earlier_ns)
-        self._tally[(earlier_ns - self._start_ns) // self._step_ns << _KEY_SHIFT | outcome] -= 1
-        key = (first_ns - self._start_ns) // self._step_ns << _KEY_SHIFT | failed
+        self._tally[(earlier_ns - self._start_ns) // self._step_ns << self._key_shift | outcome] -= 1
+        key = (first_ns - self._start_ns) // self._step_ns << self._key_shift | failed
         self._tally[key] = self._tally.get(key, 0) + 1
         self._starts_ns[slot], self._outcomes[slot] = first_ns, failed
+        self._conflicts.add(slot)

@@ -1,0 +1,124 @@
+"""Counters that only rise, until their process starts again: what happened in a span, exactly.
+
+First the increase of every series, then the sum: a sum taken first would fall at every restart and look like a restart
+of all. Nothing is extrapolated to the edges of a span, so good never exceeds all for that reason.
+
+* A series' increase in a span is the sum of its steps, from its last reading at or before the start (else from its
+  first in the span: what it counted before that is not known to belong here) to its last at or before the end. So a
+  step belongs, whole, to the span in which it was seen.
+* A counter that names a newer start, or falls without naming any, started again from 0: the new value is the step.
+  One that falls within the same start is refused: several processes answer behind one name.
+* The same value for an instant twice is one reading; another value for it is a conflict, and then no reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from ledger.domain.interval import Interval
+from ledger.domain.observation import Verdict
+from ledger.domain.window import Cell
+from ledger.errors import ImplausibleCounts
+
+
+class _Reading(NamedTuple):
+    at_ns: int
+    value: Fraction
+    start_ns: int | None
+
+
+class Counters:
+    """Readings of the series that count one thing, in any order. A series is told by whatever its labels are."""
+
+    def __init__(self) -> None:
+        self._series: dict[Hashable, dict[int, _Reading | None]] = {}
+
+    def add(self, series: Hashable, at_ns: int, value: Fraction | int, start_ns: int | None = None) -> Verdict:
+        """Take a reading. Raises ``ImplausibleCounts`` where it is negative."""
+        if value < 0:
+            raise ImplausibleCounts(
+                f"{series}: a counter of {value} is below 0; correct the source", series=str(series)
+            )
+        readings = self._series.setdefault(series, {})
+        reading = _Reading(at_ns, Fraction(value), start_ns)
+        if at_ns not in readings:
+            readings[at_ns] = reading
+            return Verdict.ACCEPTED
+        if readings[at_ns] == reading:
+            return Verdict.DUPLICATE
+        # Nobody can say which value is true; the readings before and after it bound what happened.
+        readings[at_ns] = None
+        return Verdict.CONFLICT
+
+    def increases(self, within: Interval) -> dict[Hashable, Fraction]:
+        """Of every series that has a reading up to the end of the span, its increase.
+
+        Raises ``ImplausibleCounts`` where a series falls within one start.
+        """
+        found: dict[Hashable, Fraction] = {}
+        for series, by_instant in self._series.items():
+            readings = [
+                each for _, each in sorted(by_instant.items()) if each is not None and each.at_ns <= within.end_ns
+            ]
+            if readings:
+                found[series] = self._increase(series, readings, within)
+        return found
+
+    def total(self, within: Interval) -> Fraction:
+        """The sum of all increases; 0 where there is no series: what never happened has none."""
+        return sum(self.increases(within).values(), Fraction(0))
+
+    @staticmethod
+    def _increase(series: Hashable, readings: list[_Reading], within: Interval) -> Fraction:
+        before = sum(each.at_ns <= within.start_ns for each in readings)
+        counted = readings[max(before - 1, 0) :]
+        first = counted[0]
+        began_here = first.start_ns is not None and within.start_ns <= first.start_ns and first.at_ns > within.start_ns
+        increase = first.value if began_here else Fraction(0)
+        for earlier, later in pairwise(counted):
+            if _restarted(series, earlier, later):
+                increase += later.value
+            else:
+                increase += later.value - earlier.value
+        return increase
+
+
+def counted_cell(
+    total: Counters, within: Interval, *, good: Counters | None = None, bad: Counters | None = None
+) -> Cell:
+    """The cell of a span from a counter of all and one of the good or of the bad.
+
+    Raises ``ImplausibleCounts`` where one exceeds all, or an increase is no whole number.
+    """
+    valid = _whole(total.total(within))
+    if good is not None:
+        return Cell.from_total(_whole(good.total(within)), valid)
+    failed = 0 if bad is None else _whole(bad.total(within))
+    if failed > valid:
+        raise ImplausibleCounts(f"{failed} bad of {valid} valid requests: more than all", bad=failed, valid=valid)
+    return Cell(valid - failed, failed)
+
+
+def _restarted(series: Hashable, earlier: _Reading, later: _Reading) -> bool:
+    if earlier.start_ns is not None and later.start_ns is not None:
+        if later.start_ns > earlier.start_ns:
+            return True
+    elif later.value < earlier.value:
+        return True
+    if later.value < earlier.value:
+        raise ImplausibleCounts(
+            f"{series}: the counter went from {earlier.value} back to {later.value} without a newer start; "
+            "do several processes answer behind one name? Tell them apart by a label",
+            series=str(series),
+            at_ns=str(later.at_ns),
+        )
+    return False
+
+
+def _whole(count: Fraction) -> int:
+    if count.denominator != 1:
+        raise ImplausibleCounts(f"{count} requests: a count of requests is a whole number", count=str(count))
+    return count.numerator
