@@ -26,6 +26,7 @@ from api.parameters import check_query
 from api.problems import handle_error
 from api.rest import (
     agreements,
+    budgets,
     credit_lines,
     embed_tokens,
     health,
@@ -52,6 +53,7 @@ stored has an `ETag` over its bytes and what the principal may see: ask again wi
 HANDLERS = (
     agreements.list_agreements,
     agreements.get_agreement,
+    budgets.list_budgets,
     statements.list_statements,
     statements.get_statement,
     statements.get_inclusion,

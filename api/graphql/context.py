@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Protocol
 
 from api.graphql.errors import forbidden, lacking
-from ledger.app.access import FIELD_SCOPES, METRIC_SCOPES, Principal, Scope, redact
+from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes, redact
 from ledger.app.paging import Page, Row
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 from ledger.errors import AccessDenied, NotFound
 
-_EVERY_METRIC = frozenset(METRIC_SCOPES.values())
+_EVERY_METRIC = metric_scopes(None)
 
 
 class ViolationLists(Protocol):
@@ -100,8 +100,7 @@ class RequestContext:
 
     def withheld_indicator(self, indicator: str, what: str) -> AccessDenied | None:
         """Why counts of an indicator are not shown; None where they are. One that is not known needs every scope."""
-        scope = METRIC_SCOPES.get(indicator)
-        missing = lacking(self.principal, _EVERY_METRIC if scope is None else (scope,))
+        missing = lacking(self.principal, metric_scopes(indicator))
         return forbidden(self.principal, what, missing) if missing else None
 
     def _indicators(self, statement: Row) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 import strawberry
 
 from api.graphql.access import resolves, resource
+from api.graphql.budgets import Budget, budgets_of
 from api.graphql.context import RequestContext
 from api.graphql.report import SlaReport, TimeWindow, sla_report
 from api.graphql.types import (
@@ -39,6 +40,14 @@ After = Annotated[
 OfSla = Annotated[strawberry.ID | None, strawberry.argument(description="Only of this agreement")]
 OfState = Annotated[str | None, strawberry.argument(description="Only open, closed or withdrawn ones")]
 OfObjective = Annotated[str | None, strawberry.argument(description="Only of the objective of this id")]
+
+OfPeriod = Annotated[
+    str | None,
+    strawberry.argument(description="Such as 2023-12-19/P1D; the running one if judged, else the newest settled"),
+]
+OverWindows = Annotated[
+    str | None, strawberry.argument(description="Windows to tell the burn over, such as PT1H or PT1H,PT6H")
+]
 
 
 @strawberry.type
@@ -109,6 +118,12 @@ class Query:
     @resolves(resource("violations", description="One violation"))
     def violation(self, info: Info, id: strawberry.ID) -> Violation | None:  # noqa: A002
         return violation_of(info.context.lists.violation(info.context.principal, id), info.context)
+
+    @resolves(resource("budgets", description="The error budgets of an agreement's period, objective by objective"))
+    def budgets(
+        self, info: Info, sla_id: strawberry.ID, period: OfPeriod = None, window: OverWindows = None
+    ) -> list[Budget] | None:
+        return budgets_of(info.context, sla_id, period, window)
 
     @resolves(strawberry.field(description="What was measured in a time window. customerId is the tenant"))
     def sla_report(self, info: Info, customer_id: strawberry.ID, time_window: TimeWindow) -> SlaReport | None:

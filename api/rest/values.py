@@ -6,12 +6,13 @@ people.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
 import msgspec
 
 from ledger.domain.instant import format_instant_ns
-from ledger.domain.money import format_minor_units
+from ledger.domain.money import format_floored, format_minor_units
 
 Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", description="32 bytes in lowercase hex")]
 Word: TypeAlias = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$", description="An EVM word of 32 bytes")]
@@ -46,12 +47,29 @@ class Money(msgspec.Struct, frozen=True):
     amount: Annotated[str, msgspec.Meta(description="The same in the currency's major unit, such as 12.50")]
 
 
+class Ratio(msgspec.Struct, frozen=True):
+    """An exact fraction in lowest terms, and a text of it."""
+
+    numerator: Annotated[str, msgspec.Meta(description="A whole number as a decimal string, maybe below 0")]
+    denominator: Decimal
+    decimal: Annotated[str, msgspec.Meta(description="The same with six decimals, rounded down, for display")]
+
+
 def instant(instant_ns: int) -> Instant:
     return Instant(format_instant_ns(instant_ns), str(instant_ns))
 
 
 def money(currency: str, minor_units: int) -> Money:
     return Money(currency, str(minor_units), format_minor_units(minor_units, currency))
+
+
+def ratio(row: Mapping[str, str] | None) -> Ratio | None:
+    return None if row is None else Ratio(row["numerator"], row["denominator"], decimal_floored(row))
+
+
+def decimal_floored(row: Mapping[str, str]) -> str:
+    """A fraction {numerator, denominator} with six decimals, rounded down."""
+    return format_floored(int(row["numerator"]), int(row["denominator"]))
 
 
 def attainment_percent(good: int, valid: int) -> str | None:

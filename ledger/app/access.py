@@ -147,6 +147,8 @@ RESOURCE_SCOPES: Mapping[str, frozenset[Scope]] = {
     "statements": frozenset({Scope.READ_AGREEMENTS}),
     "credits": frozenset({Scope.READ_CREDITS}),
     "violations": frozenset({Scope.READ_VIOLATIONS}),
+    # What may fail says what the target is.
+    "budgets": frozenset({Scope.READ_THRESHOLDS}),
 }
 """What the resources themselves need, by their name in the plural; their members may need more."""
 
@@ -156,6 +158,14 @@ METRIC_SCOPES: Mapping[str, Scope] = {
     "response_latency": Scope.READ_LATENCY,
 }
 """The scope that counts of an objective need, by the objective's indicator."""
+
+_EVERY_METRIC = frozenset(METRIC_SCOPES.values())
+
+
+def metric_scopes(indicator: str | None) -> frozenset[Scope]:
+    """The scopes that counts of an indicator need; of one that is not in ``METRIC_SCOPES``, all that are."""
+    scope = METRIC_SCOPES.get(indicator or "")
+    return _EVERY_METRIC if scope is None else frozenset({scope})
 
 
 BUNDLE_SCOPES = (Scope.READ_PROOFS, Scope.READ_CREDITS, Scope.READ_THRESHOLDS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
-from ledger.app.access import METRIC_SCOPES, Principal, redact
+from ledger.app.access import Principal, metric_scopes, redact
 from ledger.app.exports import ControlTotals, credit_rows, write_credit_export
 from ledger.app.paging import Page, Row, no_place, page_of, place_of
 from ledger.app.ports import Database, Transaction
@@ -105,7 +105,7 @@ class Lists:
 def visible_violation(row: Row, principal: Principal) -> Row:
     """What a principal may see of a violation, with the names of what is withheld."""
     shown, withheld = redact("violation", row, principal)
-    if METRIC_SCOPES[row["indicator"]] not in principal.scopes:
+    if not principal.holds(*metric_scopes(row["indicator"])):
         shown |= dict.fromkeys(_COUNTS)
         withheld += _COUNTS
     return {**shown, "withheld": sorted(withheld)}
@@ -117,7 +117,7 @@ def _window(row: Row, objectives: Iterable[Mapping[str, Any]], principal: Princi
         # Terms may have changed since the window was judged.
         cell = row["cells"].get(objective["id"])
         if cell is not None:
-            seen = METRIC_SCOPES[objective["indicator"]] in principal.scopes
+            seen = principal.holds(*metric_scopes(objective["indicator"]))
             counts = cell if seen else {"good": None, "bad": None}
             cells.append({"id": objective["id"], "indicator": objective["indicator"], **counts})
     names = ("index", "start_ns", "end_ns", "state", "excluded_requests", "seq")

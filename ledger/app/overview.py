@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ledger.app.access import BUNDLE_SCOPES, METRIC_SCOPES, Principal, Scope, redact
+from ledger.app.access import BUNDLE_SCOPES, Principal, Scope, metric_scopes, redact
 from ledger.app.lists import visible_violation
 from ledger.app.paging import Row
 from ledger.app.ports import Transaction
@@ -237,8 +237,8 @@ def _terms(agreement: Row, shown: Row | None) -> list[ObjectiveTerms]:
 def _objective_terms(name: str, target: str, signed: Row | None) -> ObjectiveTerms:
     # Terms may have changed since: what kind of figure it was is then unknown, and needs what any of them needs.
     if signed is None:
-        return ObjectiveTerms(name, None, target, None, None, frozenset(METRIC_SCOPES.values()))
-    scopes = frozenset({METRIC_SCOPES[signed["indicator"]]})
+        return ObjectiveTerms(name, None, target, None, None, metric_scopes(None))
+    scopes = metric_scopes(signed["indicator"])
     return ObjectiveTerms(name, signed["indicator"], target, signed.get("quantile"), signed.get("threshold_ms"), scopes)
 
 

@@ -13,6 +13,7 @@ from typing import Protocol, TypedDict
 
 from ledger.app import sla_report
 from ledger.app.access import DEFAULT_TENANT, Principal
+from ledger.app.budgets import Budgets, read_budgets
 from ledger.app.observations import ReadRows
 from ledger.app.outbox_port import StageWait
 from ledger.app.overview import Overview, read_overview
@@ -109,8 +110,10 @@ class Queries:
         bundles: BundleSource,
         chain_status: Callable[[], ChainStatus],
         tenant: str = DEFAULT_TENANT,
+        now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         """``database`` is that of ``tenant``."""
+        self._now_ns = now_ns
         self._database = database
         self._bundles = bundles
         self._chain_status = chain_status
@@ -126,7 +129,9 @@ class Queries:
         if tenant == self.tenant:
             return self
         database = self._database.of_tenant(tenant)
-        return Queries(database, bundles=self._bundles, chain_status=self._chain_status, tenant=tenant)
+        return Queries(
+            database, bundles=self._bundles, chain_status=self._chain_status, tenant=tenant, now_ns=self._now_ns
+        )
 
     def log_size(self) -> int:
         """How many events the log has: what was answered before stays so until it grows."""
@@ -226,6 +231,11 @@ class Queries:
                 )
             path = tx.log.inclusion_proof(event.place, chosen)
             return Inclusion(event, chosen, tx.log.root(chosen), path, tx.log.checkpoint(chosen))
+
+    def budgets(self, principal: Principal, sla_id: str, *, period: str | None, over: Sequence[str]) -> Budgets:
+        """See ``ledger.app.budgets.read_budgets``."""
+        with self._database.read() as tx:
+            return read_budgets(tx, principal, sla_id, period=period, over=over, now_ns=self._now_ns())
 
     def overview(self, principal: Principal, sla_id: str, *, period: str | None = None) -> Overview:
         """What the dashboard shows of an agreement to this principal; raises ``NotFound``."""

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.app.access import BUNDLE_SCOPES, METRIC_SCOPES, Principal, redact, require
+from ledger.app.access import BUNDLE_SCOPES, Principal, metric_scopes, redact, require
+from ledger.app.budgets import Budgets
 from ledger.app.overview import Overview
 from ledger.app.paging import Page, Row
 from ledger.app.queries import ChainStatus, Inclusion, LoggedStatement, Queries
@@ -20,7 +21,7 @@ from ledger.errors import NotFound
 COUNTS = ("good", "valid")
 """Members of an objective's result that need the scope of its indicator."""
 
-_ALL_METRICS = frozenset(METRIC_SCOPES.values())
+_ALL_METRICS = metric_scopes(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,9 @@ class VisibleQueries:
     def not_replayed(self) -> Mapping[str, str]:
         return self._queries.not_replayed()
 
+    def budgets(self, sla_id: str, *, period: str | None, over: Sequence[str]) -> Budgets:
+        return self._queries.budgets(self._principal, sla_id, period=period, over=over)
+
     def overview(self, sla_id: str, *, period: str | None = None) -> Overview:
         return self._queries.overview(self._principal, sla_id, period=period)
 
@@ -151,9 +155,7 @@ def visible_statement(row: Row, principal: Principal, indicators: Mapping[str, s
 def visible_result(result: Row, principal: Principal, indicator: str | None) -> dict[str, Any]:
     """The result of one objective: its counts by the scope of its indicator, its target by that of thresholds."""
     seen = visible("objective_result", result, principal)
-    scope = METRIC_SCOPES.get(indicator or "")
-    needed = _ALL_METRICS if scope is None else {scope}
-    if not principal.scopes >= needed:
+    if not principal.holds(*metric_scopes(indicator)):
         seen.update(dict.fromkeys(COUNTS))
         seen["withheld"] = [*seen["withheld"], *COUNTS]
     return seen

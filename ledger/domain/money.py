@@ -96,6 +96,13 @@ def format_minor_units(amount: int, currency: str) -> str:
     return sign + (f"{digits[:-exponent]}.{digits[-exponent:]}" if exponent else digits)
 
 
+def format_floored(numerator: int, denominator: int, decimals: int = 6) -> str:
+    """A quotient as a decimal text, rounded down: what is below 1 never shows as 1."""
+    scaled = numerator * 10**decimals // denominator
+    digits = str(abs(scaled)).rjust(decimals + 1, "0")
+    return ("-" if scaled < 0 else "") + (f"{digits[:-decimals]}.{digits[-decimals:]}" if decimals else digits)
+
+
 def round_quotient(numerator: int, denominator: int, mode: Rounding) -> int:
     """numerator / denominator as a whole number, for numerator >= 0 and denominator > 0."""
     quotient, rest = divmod(numerator, denominator)
