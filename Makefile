@@ -59,13 +59,17 @@ compose-check: $(VENV)/.project ## Check docker-compose.yml and settle a period 
 
 # --- checks ----------------------------------------------------------------------------------
 .PHONY: check
-check: lint types imports generated ## All static checks
+check: lint exact types imports generated ## All static checks
 
 .PHONY: lint
 lint: $(VENV)/.project ## ruff (rules and format), and the lock fits pyproject.toml
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/lock.py --check
+
+.PHONY: exact
+exact: $(VENV)/.project ## No float in ledger/domain
+	$(BIN)/python scripts/no_float.py
 
 .PHONY: types
 types: $(VENV)/.project ## mypy --strict over ledger and api
@@ -97,6 +101,10 @@ bench-ledger: $(VENV)/.project ## Measure the ledger beside eventsourcing; write
 .PHONY: bench-layers
 bench-layers: $(VENV)/.project ## Measure the layers around the ledger; writes var/bench/layers.json
 	$(BIN)/python -m tests.bench.layers
+
+.PHONY: bench-settle
+bench-settle: $(VENV)/.project ## Measure settling and violations of a month; writes var/bench/settle.json
+	$(BIN)/python -m tests.bench.settle
 
 # --- housekeeping ----------------------------------------------------------------------------
 .PHONY: clean

@@ -66,7 +66,7 @@ class Budget:
         """The share of the budget that is gone, 1 for all of it; None where the budget is 0 and something failed."""
         if self.bad == 0:
             return Fraction(0)
-        return None if self.allowed == 0 else self.bad / self.allowed
+        return None if self.allowed == 0 else self.bad / self.allowed  # exact: a Fraction
 
     @property
     def exhausted(self) -> bool:
@@ -112,7 +112,7 @@ def burn_rate(bad: int, valid: int, target_ppb: int) -> Fraction | None:
     if bad == 0:
         return Fraction(0)
     allowed = allowed_bad(valid, target_ppb)
-    return None if allowed == 0 else bad / allowed
+    return None if allowed == 0 else bad / allowed  # exact: a Fraction
 
 
 def budget_reports(
@@ -205,7 +205,7 @@ def _forecast(
     lost = found.bad - growth
     if lost <= 0:
         return Exhaustion.NEVER, None
-    waits = budget.remaining * interval.duration_ns / lost
+    waits = budget.remaining * interval.duration_ns / lost  # exact: Fractions
     at_ns = judged[-1].interval.end_ns - (-waits.numerator // waits.denominator)
     if at_ns > windows[-1].interval.end_ns:
         return Exhaustion.NEVER, None

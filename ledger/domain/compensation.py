@@ -21,10 +21,12 @@ from typing import Any
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation_terms import NO_CAP, Compensation, ImpactRule, TieredRule
+from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods.registry import Measuring
 from ledger.domain.money import BASIS_POINTS, round_quotient
 from ledger.domain.verdict import ObjectiveResult
 from ledger.domain.window import Window
+from ledger.domain.window_columns import WindowColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,9 @@ class CreditTrace:
 def incidents(agreement: Agreement, rule: ImpactRule, windows: Sequence[Window]) -> tuple[Incident, ...]:
     """The incidents of an impact rule over the windows of a period, in order."""
     index = next(at for at, objective in enumerate(agreement.objectives) if objective.id == rule.objective)
-    measuring = Measuring(agreement.objectives, windows, agreement.window_seconds)
-    return tuple(_incident(rule, index, windows, run) for run in measuring.breaches(index))
+    columns = WindowColumns.of(windows, agreement.window_seconds * SECOND_NS, len(agreement.objectives))
+    measuring = Measuring(agreement.objectives, columns, agreement.window_seconds)
+    return tuple(_incident(rule, index, columns, run) for run in measuring.breaches(index))
 
 
 def credit_trace(agreement: Agreement, results: Sequence[ObjectiveResult], windows: Sequence[Window]) -> CreditTrace:
@@ -193,18 +196,17 @@ def _tier_step(rule: TieredRule, result: ObjectiveResult) -> TierStep:
     )
 
 
-def _incident(rule: ImpactRule, index: int, windows: Sequence[Window], run: Sequence[int]) -> Incident:
-    cells = [windows[at].cells[index] for at in run]
-    valid = sum(cell.valid for cell in cells)
+def _incident(rule: ImpactRule, index: int, windows: WindowColumns, run: range) -> Incident:
+    interval, counts = windows.interval(run.start, run.stop), windows.cells[index].sums(run)
     return Incident(
         objective=rule.objective,
-        first_window=run[0],
+        first_window=run.start,
         windows=len(run),
-        start_ns=windows[run[0]].interval.start_ns,
-        end_ns=windows[run[-1]].interval.end_ns,
-        good=sum(cell.good for cell in cells),
-        valid=valid,
-        amount=valid * rule.price_per_request,
+        start_ns=interval.start_ns,
+        end_ns=interval.end_ns,
+        good=counts.good,
+        valid=counts.valid,
+        amount=counts.valid * rule.price_per_request,
     )
 
 

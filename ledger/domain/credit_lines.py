@@ -60,7 +60,7 @@ def credit_shares(trace: CreditTrace, violations: Sequence[Violation]) -> tuple[
         paid = [violation for violation in ordered if violation.objective.id in earning]
         bad = sum(violation.bad for violation in paid)
         for violation in paid:
-            weights[_key(violation)] += tier * violation.bad / bad
+            weights[_key(violation)] += tier * Fraction(violation.bad, bad)
         unplaced = Fraction(0) if paid else tier
     if pays_both or impact > tier:
         for incident in trace.incidents:
@@ -85,7 +85,7 @@ def apportion(total: int, weights: Mapping[K, Fraction]) -> dict[K, int]:
         return dict.fromkeys(weights, 0)
     if weight <= 0:
         raise ValueError("nothing has a weight to share by")
-    exact = {key: total * each / weight for key, each in weights.items()}
+    exact = {key: total * each / weight for key, each in weights.items()}  # exact: Fractions
     parts = {key: share.numerator // share.denominator for key, share in exact.items()}
     rest = total - sum(parts.values())
     for key in sorted(exact, key=lambda key: (parts[key] - exact[key], key))[:rest]:

@@ -76,7 +76,7 @@ class Histogram:
             return end
         start, before = (self.bounds[at - 1], self.counts[at - 1]) if at else (Fraction(0), 0)
         inside = self.counts[at] - before
-        return end if inside == 0 else start + (end - start) * (rank - before) / inside
+        return end if inside == 0 else start + (end - start) * (rank - before) / inside  # exact: Fractions
 
 
 def shown_interval(value: Fraction, alpha: Fraction) -> tuple[Fraction, Fraction]:

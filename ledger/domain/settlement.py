@@ -10,9 +10,11 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.attested import OBJECTIVES, TIERS
 from ledger.domain.calendar import Period, periods_from
 from ledger.domain.compensation import CreditTrace, credit_trace
+from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods.registry import METHODS, Measuring
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState, judge_objective
-from ledger.domain.window import Window, WindowState, coverage_ok, states_counted
+from ledger.domain.window import Window, WindowState, coverage_ok
+from ledger.domain.window_columns import WindowColumns
 from ledger.errors import ImplausibleCounts
 
 # What the circuit compliance_25x4 takes (circuits/circuits.json).
@@ -64,25 +66,24 @@ def settle(agreement: Agreement, period: Period, windows: Sequence[Window]) -> S
 
     A pure function of its arguments. Raises ``ImplausibleCounts`` where windows and agreement do not fit.
     """
-    _check_windows(agreement, period, windows)
-    states = states_counted(windows)
+    columns = _columns(agreement, period, windows)
     coverage = Coverage(
-        windows=len(windows),
-        observed=states[WindowState.OBSERVED],
-        excluded=states[WindowState.EXCLUDED],
-        no_data=states[WindowState.NO_DATA],
-        idle=sum(window.idle for window in windows),
+        windows=len(columns),
+        observed=columns.count(WindowState.OBSERVED),
+        excluded=columns.count(WindowState.EXCLUDED),
+        no_data=columns.count(WindowState.NO_DATA),
+        idle=columns.idle,
         floor_bps=agreement.coverage_floor_bps,
     )
     withheld = not coverage.enough
-    measuring = Measuring(agreement.objectives, windows, agreement.window_seconds)
+    measuring = Measuring(agreement.objectives, columns, agreement.window_seconds)
     results = []
     for index, objective in enumerate(agreement.objectives):
         found = measuring.measure(index)
-        state = judge_objective(objective, found.good, found.valid, found.undecided)
+        state = judge_objective(objective, found.good, found.valid, found.undecided, found.volume)
         state = ObjectiveState.WITHHELD if withheld else state
         results.append(ObjectiveResult(objective, found.good, found.valid, state, found.undecided))
-    trace = None if withheld else credit_trace(agreement, results, windows)
+    trace = None if withheld else credit_trace(agreement, results, columns)
     return Settlement(
         period=period,
         state=SettlementState.WITHHELD if withheld else SettlementState.SETTLED,
@@ -134,13 +135,13 @@ def _most_windows(agreement: Agreement) -> int:
     return max(agreement.window_count(period) for period in periods)
 
 
-def _check_windows(agreement: Agreement, period: Period, windows: Sequence[Window]) -> None:
-    if tuple(window.interval for window in windows) != agreement.windows(period):
+def _columns(agreement: Agreement, period: Period, windows: Sequence[Window]) -> WindowColumns:
+    """The windows as columns, if they are those of the agreement in this period."""
+    step_ns = agreement.window_seconds * SECOND_NS
+    columns = WindowColumns.of(windows, step_ns, len(agreement.objectives))
+    due = (period.interval.start_ns, step_ns, agreement.window_count(period))
+    if (columns.start_ns, columns.step_ns, len(columns)) != due:
         raise ImplausibleCounts(
-            f"the windows given are not the windows of {period} in order", period=str(period), windows=len(windows)
+            f"the windows given are not the windows of {period} in order", period=str(period), windows=len(columns)
         )
-    for at, window in enumerate(windows):
-        if len(window.cells) != len(agreement.objectives):
-            raise ImplausibleCounts(
-                f"window {at} has {len(window.cells)} cells for {len(agreement.objectives)} objectives", window=at
-            )
+    return columns

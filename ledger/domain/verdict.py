@@ -58,12 +58,13 @@ def judge(good: int, valid: int, target_ppb: int, undecided: int = 0) -> Objecti
     return ObjectiveState.INSUFFICIENT_DATA
 
 
-def judge_objective(objective: Objective, good: int, valid: int, undecided: int = 0) -> ObjectiveState:
-    """``judge`` with the objective's minimum volume and confidence."""
+def judge_objective(objective: Objective, good: int, valid: int, undecided: int, volume: int) -> ObjectiveState:
+    """``judge`` with the objective's minimum volume and confidence. ``volume`` is what was valid in the indicator's
+    unit, which ``valid`` is not where the method counts minutes, slices or shares of an interval."""
     state = judge(good, valid, objective.target_ppb, undecided)
     if state is ObjectiveState.NO_DATA:
         return state
-    if valid < objective.minimum_valid:
+    if volume < objective.minimum_valid:
         return ObjectiveState.INSUFFICIENT_DATA
     if state is ObjectiveState.BREACHED and objective.wilson:
         return state if wilson_bound_misses(good + undecided, valid, objective.target_ppb) else _UNSURE

@@ -13,10 +13,12 @@ from enum import StrEnum
 from fractions import Fraction
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.methods.registry import Measuring
 from ledger.domain.objective import Objective
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.window import Window, WindowState
+from ledger.domain.window_columns import CellColumn, WindowColumns
 
 
 class EndedBy(StrEnum):
@@ -43,7 +45,8 @@ class WorstWindow:
 class Violation:
     """One run of windows in breach of one objective.
 
-    ``first_window`` counts from 0 in the period; ``good`` and ``valid`` are sums over the run; ``open``: nothing was
+    ``first_window`` counts from 0 in the period; ``good`` and ``valid`` are sums over the run, in which what is
+    undecided counts as good; ``open``: nothing was
     judged after it (only windows without data follow, or none), so that later facts may still make it longer.
     """
 
@@ -64,38 +67,41 @@ class Violation:
 
 def violations(agreement: Agreement, windows: Sequence[Window]) -> tuple[Violation, ...]:
     """The violations in the judged windows of a period: by first window, then in the order of the objectives."""
-    judged = max((at + 1 for at, window in enumerate(windows) if window.state is not WindowState.NO_DATA), default=0)
-    measuring = Measuring(agreement.objectives, windows, agreement.window_seconds)
+    columns = WindowColumns.of(windows, agreement.window_seconds * SECOND_NS, len(agreement.objectives))
+    judged = max((at + 1 for at, state in enumerate(columns.states) if state is not WindowState.NO_DATA), default=0)
+    measuring = Measuring(agreement.objectives, columns, agreement.window_seconds)
     found = [
-        _violation(objective, [window.cells[index] for window in windows], windows, run, judged)
+        _violation(objective, columns.cells[index], columns, run, judged)
         for index, objective in enumerate(agreement.objectives)
         for run in measuring.breaches(index)
     ]
     return tuple(sorted(found, key=lambda violation: violation.first_window))
 
 
-def _violation(
-    objective: Objective, cells: Sequence[Cell], windows: Sequence[Window], run: range, judged: int
-) -> Violation:
-    counted = [at for at in run if cells[at].valid]
-    worst = max(counted, key=lambda at: (Fraction(cells[at].bad, cells[at].valid), cells[at].valid))
+def _violation(objective: Objective, cells: CellColumn, windows: WindowColumns, run: range, judged: int) -> Violation:
+    # What is undecided breaks nothing, so it counts with what is good here.
+    valid = [cells.valid(at) for at in run]
+    worst, worst_valid = run.start, valid[0]
+    if len(run) > 1:
+        counted = [(at, whole) for at, whole in zip(run, valid, strict=True) if whole]
+        worst, worst_valid = max(counted, key=lambda pair: (Fraction(cells.bad[pair[0]], pair[1]), pair[1]))
     return Violation(
         objective=objective,
         first_window=run.start,
         windows=len(run),
-        interval=Interval(windows[run.start].interval.start_ns, windows[run.stop - 1].interval.end_ns),
-        good=sum(cells[at].good for at in run),
-        valid=sum(cells[at].valid for at in run),
-        worst=WorstWindow(worst, cells[worst].good, cells[worst].valid),
+        interval=windows.interval(run.start, run.stop),
+        good=sum(valid) - sum(cells.bad[run.start : run.stop]),
+        valid=sum(valid),
+        worst=WorstWindow(worst, worst_valid - cells.bad[worst], worst_valid),
         open=run.stop >= judged,
         ended_by=_ended_by(cells, windows, run.stop),
     )
 
 
-def _ended_by(cells: Sequence[Cell], windows: Sequence[Window], following: int) -> EndedBy:
+def _ended_by(cells: CellColumn, windows: WindowColumns, following: int) -> EndedBy:
     if following == len(windows):
         return EndedBy.PERIOD_END
-    state = windows[following].state
+    state = windows.states[following]
     if state is not WindowState.OBSERVED:
         return EndedBy.EXCLUDED if state is WindowState.EXCLUDED else EndedBy.NO_DATA
-    return EndedBy.MET if cells[following].valid else EndedBy.IDLE
+    return EndedBy.MET if cells.valid(following) else EndedBy.IDLE

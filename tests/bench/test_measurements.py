@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.bench import layers_graphql
+from tests.bench import layers_graphql, settle, settle_run
 from tests.bench.layers import GOALS, MEASUREMENTS
 from tests.bench.main import run_child
 
@@ -28,3 +28,26 @@ def test_the_graphql_page_gives_its_figure(monkeypatch: pytest.MonkeyPatch) -> N
 def test_every_figure_has_a_goal() -> None:
     assert len(GOALS) == 5
     assert {"latency", "rest_ratio", "graphql_access_ratio", "ingest_records_per_s"} == set(MEASUREMENTS)
+    assert set(settle.GOALS) == {
+        "month_5min_ms",
+        "interval_mean_ms",
+        "agreements_1000_s",
+        "agreements_1000_mb",
+        "growth_16x",
+    }
+    assert set(settle_run.PARTS) == set(settle.MEASUREMENTS)
+
+
+@pytest.mark.parametrize("part", settle_run.PARTS)
+def test_settling_gives_its_figures(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settle_run, "ROUNDS", 3)
+    monkeypatch.setattr(settle_run, "AGREEMENTS", 3)
+    assert all(value > 0 for value in settle_run.PARTS[part]().values())
+
+
+def test_a_wrong_settlement_gives_no_figure() -> None:
+    of = settle_run.terms("PT1H")
+    period, windows = settle_run.month(of, 1)
+    _, other = settle_run.month(of, 2)
+    with pytest.raises(SystemExit, match="came to"):
+        settle_run.checked(other, settle_run.settle(of, period, windows))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods import attainment, downtime, interval_mean, ratio
 from ledger.domain.methods.series import Counts, Series
 from ledger.domain.objective import Objective
 from ledger.domain.window import Window
+from ledger.domain.window_columns import WindowColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,13 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a method counted in a period. ``undecided`` may be good or bad: the data cannot say."""
+    """What a method counted in a period. ``undecided`` may be good or bad: the data cannot say. ``volume`` is what
+    was valid in the indicator's unit, whatever the method makes of it."""
 
     good: int
     bad: int
     undecided: int
+    volume: int = 0
 
     @property
     def valid(self) -> int:
@@ -90,47 +94,62 @@ def unit_of(objective: Objective, indicator_unit: str) -> str:
 
 
 class Measuring:
-    """Applies the methods of several objectives to the windows of one period, reading each column once."""
+    """Applies the methods of several objectives to the windows of one period."""
 
     def __init__(self, objectives: Sequence[Objective], windows: Sequence[Window], base_seconds: int) -> None:
-        """``windows`` have one cell for each objective, in order; each lasts ``base_seconds``."""
+        """``windows`` have one cell for each objective and follow each other; each lasts ``base_seconds``. Raises
+        ``ImplausibleCounts`` where they do not."""
         self._objectives = objectives
-        self._windows = windows
+        self._columns = WindowColumns.of(windows, base_seconds * SECOND_NS, len(objectives))
         self._base_seconds = base_seconds
         self._index = {objective.id: index for index, objective in enumerate(objectives)}
-        self._series: dict[int, Series] = {}
+        self._at_best: dict[int, Series] = {}
+        self._at_worst: dict[int, Series | None] = {}
 
     def measure(self, index: int) -> Measured:
         """What the objective's method counts."""
-        best = self._count(index, self._of(index))
-        worst = Series.at_worst(self._windows, index)
-        if worst is None:
-            return Measured(best.good, best.bad, 0)
-        least = self._count(index, worst)
-        return Measured(least.good, best.bad, best.good - least.good)
+        best = self._best(index)
+        volume = sum(best.good) + sum(best.bad)
+        found = self._count(index, best, self._best)
+        if not any(self._worst(each) for each in (index, *self._companion(index))):
+            return Measured(found.good, found.bad, 0, volume)
+        least = self._count(index, self._worst_or_best(index), self._worst_or_best)
+        return Measured(least.good, found.bad, found.good - least.good, volume)
 
     def breaches(self, index: int) -> Sequence[range]:
         """The runs of windows that break the promise, in order and apart; what is undecided breaks nothing."""
-        objective = self._objectives[index]
+        objective, series = self._objectives[index], self._best(index)
         method = METHODS[objective.method]
         if objective.slices is None:
-            return method.breaches(objective, self._of(index), self._base_seconds)
-        return method.breaches(objective, self._of(index), self._base_seconds, self._missed_with(objective))
+            return method.breaches(objective, series, self._base_seconds)
+        return method.breaches(objective, series, self._base_seconds, self._missed_with(index, self._best))
 
-    def _count(self, index: int, series: Series) -> Counts:
+    def _count(self, index: int, series: Series, other: Callable[[int], Series]) -> Counts:
+        """``other`` gives the counts of the objective that this one only breaks together with."""
         objective = self._objectives[index]
         method = METHODS[objective.method]
         if objective.slices is None:
             return method.count(objective, series, self._base_seconds)
-        return method.count(objective, series, self._base_seconds, self._missed_with(objective))
+        return method.count(objective, series, self._base_seconds, self._missed_with(index, other))
 
-    def _missed_with(self, objective: Objective) -> Sequence[bool] | None:
-        if objective.slices is None or objective.slices.only_with is None:
-            return None
-        other = self._index[objective.slices.only_with]
-        return attainment.missed_slices(self._objectives[other], self._of(other), self._base_seconds)
+    def _missed_with(self, index: int, series_of: Callable[[int], Series]) -> Sequence[bool] | None:
+        for other in self._companion(index):
+            return attainment.missed_slices(self._objectives[other], series_of(other), self._base_seconds)
+        return None
 
-    def _of(self, index: int) -> Series:
-        if index not in self._series:
-            self._series[index] = Series.of(self._windows, index)
-        return self._series[index]
+    def _companion(self, index: int) -> tuple[int, ...]:
+        rule = self._objectives[index].slices
+        return () if rule is None or rule.only_with is None else (self._index[rule.only_with],)
+
+    def _best(self, index: int) -> Series:
+        if index not in self._at_best:
+            self._at_best[index] = Series.of(self._columns, index)
+        return self._at_best[index]
+
+    def _worst(self, index: int) -> Series | None:
+        if index not in self._at_worst:
+            self._at_worst[index] = Series.at_worst(self._columns, index)
+        return self._at_worst[index]
+
+    def _worst_or_best(self, index: int) -> Series:
+        return self._worst(index) or self._best(index)

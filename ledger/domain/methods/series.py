@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ledger.domain.money import PARTS_PER_BILLION
-from ledger.domain.window import Window, WindowState
+from ledger.domain.window import WindowState
+from ledger.domain.window_columns import WindowColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +32,22 @@ class Series:
     states: Sequence[WindowState]
 
     @classmethod
-    def of(cls, windows: Sequence[Window], index: int) -> Series:
+    def of(cls, windows: WindowColumns, index: int) -> Series:
         """The counts of the objective at ``index``; what is undecided is on the objective's side."""
-        cells = [window.cells[index] for window in windows]
-        return cls(
-            [cell.good + cell.undecided for cell in cells],
-            [cell.bad for cell in cells],
-            [window.state for window in windows],
-        )
+        column = windows.cells[index]
+        good = column.good
+        if column.undecided is not None:
+            good = [sure + open_ for sure, open_ in zip(good, column.undecided, strict=True)]
+        return cls(good, column.bad, windows.states)
 
     @classmethod
-    def at_worst(cls, windows: Sequence[Window], index: int) -> Series | None:
+    def at_worst(cls, windows: WindowColumns, index: int) -> Series | None:
         """The same where all that is undecided is bad; None where nothing is undecided."""
-        cells = [window.cells[index] for window in windows]
-        if not any(cell.undecided for cell in cells):
+        column = windows.cells[index]
+        if column.undecided is None:
             return None
-        return cls(
-            [cell.good for cell in cells],
-            [cell.bad + cell.undecided for cell in cells],
-            [window.state for window in windows],
-        )
+        bad = [sure + open_ for sure, open_ in zip(column.bad, column.undecided, strict=True)]
+        return cls(column.good, bad, windows.states)
 
     def __len__(self) -> int:
         return len(self.good)
@@ -84,15 +81,14 @@ class Series:
 
 def runs(flags: Sequence[bool]) -> Iterator[range]:
     """The maximal runs of what is true, in order."""
-    start: int | None = None
-    for at, flag in enumerate(flags):
-        if flag:
-            start = at if start is None else start
-        elif start is not None:
-            yield range(start, at)
-            start = None
-    if start is not None:
-        yield range(start, len(flags))
+    marks = bytes(flags)
+    start = marks.find(1)
+    while start >= 0:
+        stop = marks.find(0, start)
+        if stop < 0:
+            stop = len(marks)
+        yield range(start, stop)
+        start = marks.find(1, stop)
 
 
 def widened(found: Iterator[range], windows: int) -> list[range]:
