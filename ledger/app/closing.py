@@ -14,7 +14,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import SECOND_NS, Clock, format_instant_ns
 from ledger.domain.naming import agreement_stream, closing_stream
-from ledger.domain.window import period_at, period_named
+from ledger.domain.window import period_named
 from ledger.errors import ClosingFailed, NotFound, PeriodNotOver, SlaLedgerError, VersionConflict
 
 
@@ -140,7 +140,7 @@ class Schedule:
                 now_ns = self._clock.now_ns()
                 close_period(tx, coming.registered, coming.period, cause=Cause.SCHEDULE, now_ns=now_ns)
             count += 1
-            following = period_at(coming.registered.agreement, coming.period.interval.end_ns)
+            following = coming.registered.agreement.periods.after(coming.period)
             coming = self._next[tenant, sla_id] = replace(coming, period=following)
         return count
 
@@ -150,8 +150,7 @@ class Schedule:
             events = list(tx.events.stream(agreement_stream(sla_id)))
         registered = registered_agreement(events[-1].payload, self._attestor)
         agreement = registered.agreement
-        first = agreement.period_starting(agreement.effective_from)
-        return _Next(seq, registered, period_at(agreement, max(events[0].occurred_at_ns, first.interval.start_ns)))
+        return _Next(seq, registered, agreement.periods.ending_after(events[0].occurred_at_ns))
 
     def _is_due(self, registered: RegisteredAgreement, period: Period) -> bool:
         return period.interval.end_ns + registered.agreement.grace_seconds * SECOND_NS <= self._clock.now_ns()

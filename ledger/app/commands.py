@@ -16,6 +16,7 @@ from ledger.app.closing import Cause, close_period
 from ledger.app.evidence import Attestor, Registration, VerifySignature
 from ledger.app.ports import Database, Receipt
 from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
 from ledger.domain.instant import Clock
 from ledger.domain.naming import agreement_stream
 from ledger.domain.window import period_named
@@ -96,7 +97,7 @@ class Commands:
         registration = self._registration(agreement, first_period)
         if registration is None:
             return None
-        named = first_period or str(agreement.period_starting(agreement.effective_from))
+        named = first_period or str(_first(agreement))
         return RegistrationRequest(self.attestor.sla_id(agreement), named, self.signing.digest(registration))
 
     def register(
@@ -150,10 +151,7 @@ class Commands:
         return ClosedPeriod(sla_id, str(chosen), receipt)
 
     def _registration(self, agreement: Agreement, first_period: str | None) -> Registration | None:
-        if first_period is None:
-            first = agreement.period_starting(agreement.effective_from)
-        else:
-            first = period_named(agreement, first_period)
+        first = _first(agreement) if first_period is None else period_named(agreement, first_period)
         return registration_of(agreement, self.attestor, first, terms_version=1)
 
     def _require_consent(self, agreement: Agreement, registration: Registration | None, signature: bytes) -> None:
@@ -170,3 +168,7 @@ class Commands:
                 f"{agreement.customer.evm_address}, or for another chain, registry or first period",
                 party="customer",
             )
+
+
+def _first(agreement: Agreement) -> Period:
+    return next(agreement.periods.all())

@@ -18,13 +18,12 @@ from typing import Any
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period, make_period
+from ledger.domain.calendar import Period
 from ledger.domain.events import StoredEvent
-from ledger.domain.instant import DAY_NS, SECOND_NS
+from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval, union
 from ledger.domain.naming import observations_stream
 from ledger.domain.observation import IdentityBook, RequestRow, Verdict, one_by_one
-from ledger.domain.window import period_at
 from ledger.errors import QueryInvalid
 
 MAX_WINDOWS = 100_000
@@ -247,19 +246,7 @@ def _checked_periods(agreement: Agreement, within: Interval) -> Iterator[Period]
     windows = within.duration_ns // (agreement.window_seconds * SECOND_NS)
     if windows > MAX_WINDOWS:
         raise _too_long("windows", windows, MAX_WINDOWS)
-    # Two days more than the dates say: no zone is further from UTC.
-    if within.start_ns >= (agreement.effective_until.toordinal() - _EPOCH_DAY + 2) * DAY_NS:
-        return
-    found = period_at(agreement, within.start_ns)
-    first: date = agreement.effective_from if found is None else found.first
-    length = agreement.period_length
-    while length.after(first) <= agreement.effective_until:
-        period = make_period(first, length, agreement.timezone)
-        if period.interval.start_ns >= within.end_ns:
-            return
-        if period.interval.end_ns > within.start_ns:
-            yield period
-        first = length.after(first)
+    yield from agreement.periods.sharing(within)
 
 
 def _interval(span: Mapping[str, str]) -> Interval:

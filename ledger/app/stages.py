@@ -22,7 +22,7 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.instant import Clock
 from ledger.domain.naming import agreement_stream, statement_id
 from ledger.domain.settlement import SettlementState, attestability
-from ledger.domain.window import period_at, period_named
+from ledger.domain.window import period_named
 from ledger.errors import NotFound, NotYet
 
 TURN_RETRY_S = 2.0
@@ -101,7 +101,7 @@ def wait_for_turn(database: Database, event_id: str, *, clock: Clock) -> None:
         first_start_ns = _first_start_ns(tx, statement["sla_id"])
         if first_start_ns is None or period.interval.start_ns <= first_start_ns or attestability(agreement):
             return
-        before = period_at(agreement, period.interval.start_ns - 1)
+        before = agreement.periods.before(period)
         if before is None:
             return
         try:

@@ -12,7 +12,7 @@ from ledger.app.outbox import Stage
 from ledger.app.ports import Randomness, Receipt, Secrets, Transaction
 from ledger.app.windows import JudgedPeriod, load_windows
 from ledger.domain.attested import SCALAR_ORDER
-from ledger.domain.calendar import Period
+from ledger.domain.calendar import Period, tzdata_version
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.naming import seal_stream, statement_id, statement_stream, telemetry_stream
 from ledger.domain.settlement import Settlement, SettlementState, settle
@@ -68,6 +68,7 @@ def issue_statement(
         "period": str(period),
         "start_ns": str(period.interval.start_ns),
         "end_ns": str(period.interval.end_ns),
+        "tzdata": tzdata_version(),
         "windows": coverage.windows,
         "observed": coverage.observed,
         "excluded": coverage.excluded,

@@ -15,6 +15,7 @@ from ledger.attest.prover import Groth16Prover
 from ledger.attest.telemetry import BLOCK_WINDOWS
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
+from ledger.domain.proration import terms_for
 from ledger.domain.settlement import attestability
 from ledger.domain.window import Window
 from ledger.errors import Refused
@@ -75,7 +76,7 @@ class CircuitAttestor:
             windows=window_counts(windows),
             seal_key=self.seal_key(agreement, period),
             block_salts=salts.blocks,
-            fee=agreement.compensation.base,
+            fee=terms_for(agreement, period).compensation.base,
             base_salt=salts.base,
             credit_salt=salts.credit,
             ctx=context_value(agreement, period, context),

@@ -20,6 +20,7 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.attested import OBJECTIVES
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.proration import terms_for
 from ledger.domain.settlement import attestability
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import coverage_ok, period_named
@@ -55,6 +56,11 @@ class Case:
     @cached_property
     def period(self) -> Period:
         return period_named(self.agreement, self.issued["period"])
+
+    @cached_property
+    def paid_by(self) -> Agreement:
+        """The terms with the base of this period, which of a part is its share."""
+        return terms_for(self.agreement, self.period)
 
     @cached_property
     def window_count(self) -> int:

@@ -141,7 +141,7 @@ def verdict(case: Case) -> str:
         return (
             f"withheld: {issued['observed']} of {issued['windows']} windows observed; no verdict, no credit, no proof"
         )
-    trace = credit_trace(case.agreement, case.results, ())
+    trace = credit_trace(case.paid_by, case.results, ())
     if case.agreement.compensation.impact is not None:
         return _credit_with_incidents(case, trace)
     require_same(issued["trace"], trace.as_document(), "the steps to the credit are not those of the terms")
@@ -192,7 +192,7 @@ def telemetry_signal(case: Case) -> str:
 def base(case: Case) -> str:
     opened = case.bundle["base"]
     require(opened is not None, "the salt of the base is missing")
-    fee = case.agreement.compensation.base
+    fee = case.paid_by.compensation.base
     commit = formats.base_commit(case.seal_key, fee, int(opened["salt"]))
     require(case.signals.base_commit == commit, "the proof is over another base than the agreement's")
     return "the proof is over the agreement's base"

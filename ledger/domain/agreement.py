@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any
 
 from ledger.domain import calendar, money
@@ -21,12 +22,11 @@ from ledger.domain.exclusion_terms import ExclusionTerms, read_exclusion_terms
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.objective import Objective, read_objectives
+from ledger.domain.periods import PeriodGrid, count_windows, most_windows, rolling_step
 from ledger.domain.schema import convert, fail
 from ledger.domain.settlement_terms import SettlementTerms, read_settlement
-from ledger.errors import CalendarInvalid
 
 SIGNING_PREFIX = b"sla-ledger/agreement/v1\n"
-MAX_WINDOWS = 100_000
 MAX_DAYS = 36_600
 
 
@@ -48,9 +48,12 @@ class ExclusionClause:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Agreement:
-    """A validated agreement. ``document`` is the plain JSON value it was read from."""
+    """A validated agreement. ``document`` is the plain JSON value it was read from.
+
+    ``ended_on`` is the local date at whose start other terms or a termination ended these; the document does not know.
+    """
 
     document: Mapping[str, Any]
     nonce: bytes
@@ -73,6 +76,11 @@ class Agreement:
     exclusion_terms: ExclusionTerms
     compensation: Compensation
     settlement: SettlementTerms
+    anchor: date
+    period_step: calendar.PeriodLength
+    day_start_s: int
+    keeps_parts: bool
+    ended_on: date | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Agreement:
@@ -80,6 +88,7 @@ class Agreement:
         AGREEMENT.check(document, "")
         read = _Reader(document)
         window_seconds = read("window", calendar.parse_window_seconds)
+        period_length = read("period", calendar.parse_period_length)
         objectives = read_objectives(document["objectives"], window_seconds)
         agreement = cls(
             document=document,
@@ -95,7 +104,7 @@ class Agreement:
             effective_from=read("effective.from", calendar.parse_date),
             effective_until=read("effective.until", calendar.parse_date),
             timezone=read("timezone", lambda name: calendar.load_zone(name).key or name),
-            period_length=read("period", calendar.parse_period_length),
+            period_length=period_length,
             window_seconds=window_seconds,
             source=document["source"]["name"],
             missing_windows=document["missing_windows"],
@@ -110,6 +119,12 @@ class Agreement:
                 document["business_level"],
             ),
             settlement=read_settlement(document.get("settlement")),
+            anchor=read("anchor" if "anchor" in document else "effective.from", calendar.parse_date),
+            period_step=read("step", lambda text: rolling_step(period_length, text))
+            if "step" in document
+            else period_length,
+            day_start_s=read("day_start", calendar.parse_time_of_day) if "day_start" in document else 0,
+            keeps_parts=document.get("partial_periods") == "prorate",
         )
         _check_calendar(agreement)
         return agreement
@@ -140,20 +155,27 @@ class Agreement:
 
     def period_starting(self, first: date) -> calendar.Period:
         """The settlement period whose first local date is ``first``; raises ``DocumentInvalid`` if none is."""
-        length, anchor = self.period_length, self.effective_from
-        if length.unit == "M":
-            months = (first.year - anchor.year) * 12 + first.month - anchor.month
-            aligned = first.day == anchor.day and months % length.count == 0
-        else:
-            days = length.count * (7 if length.unit == "W" else 1)
-            aligned = (first - anchor).days % days == 0
-        if not aligned or first < anchor or length.after(first) > self.effective_until:
-            raise fail(
-                "period",
-                f"no period of this agreement starts on {first}: periods of {length} run from {anchor} "
-                f"to {self.effective_until}",
-            )
-        return calendar.make_period(first, length, self.timezone)
+        return self.periods.starting(first)
+
+    @cached_property
+    def periods(self) -> PeriodGrid:
+        """The periods that are settled while these terms are in force."""
+        return PeriodGrid(
+            first=self.effective_from,
+            until=self.effective_until if self.ended_on is None else self.ended_on,
+            length=self.period_length,
+            zone=self.timezone,
+            anchor=self.anchor,
+            step=self.period_step,
+            day_start_s=self.day_start_s,
+            keeps_first=self.keeps_parts,
+            # A change or an end inside a period splits it, whatever the terms say of their own dates.
+            keeps_last=self.keeps_parts or self.ended_on is not None,
+        )
+
+    def ending_on(self, day: date) -> Agreement:
+        """The same terms, in force until the start of a local day before their own end."""
+        return replace(self, ended_on=day)
 
     def windows(self, period: calendar.Period) -> tuple[Interval, ...]:
         """The N equal windows of a period; raises ``DocumentInvalid`` where they do not fill it exactly."""
@@ -162,17 +184,15 @@ class Agreement:
 
     def window_count(self, period: calendar.Period) -> int:
         """How many windows a period has; raises ``DocumentInvalid`` where they do not fill it, or are too many."""
-        step, duration = self.window_seconds * SECOND_NS, period.interval.duration_ns
-        count, rest = divmod(duration, step)
-        if rest:
-            raise fail(
-                "window",
-                f"the period {period} lasts {duration // SECOND_NS} s in {self.timezone}, which is not a "
-                f"whole number of {self.window_seconds} s windows; agree on a shorter window",
-            )
-        if count > MAX_WINDOWS:
-            raise fail("window", f"{period} would have {count} windows; agree on longer ones, at most {MAX_WINDOWS}")
-        return count
+        return count_windows(period, self.window_seconds)
+
+    @property
+    def most_windows(self) -> int:
+        """Windows of the longest period of the document: months differ, and a day on which clocks go back has 25
+        hours. Raises ``DocumentInvalid`` where the windows do not fill every period."""
+        return most_windows(
+            self.periods if self.ended_on is None else replace(self, ended_on=None).periods, self.window_seconds
+        )
 
 
 class _Reader:
@@ -203,28 +223,31 @@ def _party(document: Mapping[str, Any]) -> Party:
 
 
 def _check_calendar(agreement: Agreement) -> None:
-    length = agreement.period_length
     # Instants are nanoseconds in 63 bits.
-    for field, day in (("effective.from", agreement.effective_from), ("effective.until", agreement.effective_until)):
+    for field, day in (
+        ("effective.from", agreement.effective_from),
+        ("effective.until", agreement.effective_until),
+        ("anchor", agreement.anchor),
+    ):
         if not 1970 < day.year < 2262:
             raise fail(field, f"{day} must lie in the years 1971 to 2261")
     if agreement.effective_until <= agreement.effective_from:
         raise fail("effective.until", "must be later than effective.from")
-    if length.unit == "M" and agreement.effective_from.day > 28:
-        raise fail("effective.from", "periods of months must start on a day from 1 to 28, which every month has")
     if agreement.effective_until - agreement.effective_from > timedelta(days=MAX_DAYS):
         raise fail("effective.until", "an agreement lasts at most 100 years")
-    try:
-        first_end = length.after(agreement.effective_from)
-    except (ValueError, OverflowError) as error:
-        raise fail("period", f"does not fit the calendar: {error}") from error
-    if first_end > agreement.effective_until:
-        raise fail("period", f"no whole period of {length} fits between effective.from and effective.until")
+    if agreement.periods.rolling:
+        _check_rolling(agreement)
     # Each period, because clock changes and months make some shorter or longer than others.
-    try:
-        for period in calendar.periods_from(
-            agreement.effective_from, length, agreement.timezone, until=agreement.effective_until
-        ):
-            agreement.window_count(period)
-    except CalendarInvalid as error:
-        raise fail("timezone", error.message) from error
+    most_windows(agreement.periods, agreement.window_seconds)
+
+
+def _check_rolling(agreement: Agreement) -> None:
+    step = agreement.document["step"]
+    if agreement.document["compensation"]["rules"]:
+        raise fail(
+            "compensation.rules",
+            f"periods of {agreement.period_length} every {step} overlap, so that one failure would be paid in each; "
+            "leave the rules out, or the step",
+        )
+    if agreement.keeps_parts:
+        raise fail("partial_periods", f"prorate: periods that overlap (step {step}) have no parts; write drop")

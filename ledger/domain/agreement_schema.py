@@ -57,7 +57,15 @@ AGREEMENT = Object(
         "exclusions": ListOf(_EXCLUSION, 0, 50),
         "compensation": COMPENSATION,
     },
-    optional={"signatures": _SIGNATURES, "settlement": SETTLEMENT, **EXCLUSION_MEMBERS},
+    optional={
+        "anchor": DATE,
+        "step": Text(r"P\d{1,3}[DWM]", "the step of rolling periods, such as P1D", 5),
+        "day_start": Text(r"\d\d:\d\d", "a time of day such as 08:00", 5),
+        "partial_periods": OneOf(("drop", "prorate")),
+        "signatures": _SIGNATURES,
+        "settlement": SETTLEMENT,
+        **EXCLUSION_MEMBERS,
+    },
     title="sla-ledger Agreement v1",
 )
 

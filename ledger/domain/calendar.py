@@ -1,14 +1,15 @@
-"""Settlement periods: local calendar days, weeks and months of an IANA zone as UTC instants (semantics 10).
+"""Local dates of an IANA zone as UTC instants, and calendar lengths (semantics 10).
 
-A period is named by its first local date and an ISO 8601 duration (``2023-12-19/P1D``). Zone rules come
-from the pinned ``tzdata`` package and never from the machine, so two verifiers agree.
+A period is named by its first local date and an ISO 8601 duration (``2023-12-19/P1D``); ``periods`` says which ones
+an agreement has. Zone rules come from the pinned ``tzdata`` package and never from the machine, so two verifiers
+agree.
 """
 
 from __future__ import annotations
 
+import calendar
 import importlib.resources
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -21,6 +22,7 @@ from ledger.errors import CalendarInvalid
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", re.ASCII)
 _PERIOD = re.compile(r"P(\d{1,3})([DWM])", re.ASCII)
 _WINDOW = re.compile(r"PT(\d{1,4})([SMH])", re.ASCII)
+_TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -35,22 +37,28 @@ class PeriodLength:
     def __str__(self) -> str:
         return f"P{self.count}{self.unit}"
 
+    @property
+    def days(self) -> int:
+        """Its days; months have none that hold for all of them."""
+        return self.count * {"D": 1, "W": 7}[self.unit]
+
     def after(self, first: date) -> date:
-        """The first date of the next period. Months need a first date that every month has (1 to 28)."""
-        if self.unit != "M":
-            return first + timedelta(days=self.count * (7 if self.unit == "W" else 1))
-        months = first.year * 12 + first.month - 1 + self.count
-        return first.replace(year=months // 12, month=months % 12 + 1)
+        """The date that lies this long after ``first``; of a month that is too short its last day."""
+        return add_months(first, self.count) if self.unit == "M" else first + timedelta(days=self.days)
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """One settlement period: local dates [first, following) in ``zone``, as instants in ``interval``."""
+    """One settlement period: local dates from ``first`` in ``zone``, as instants in ``interval``.
+
+    ``whole`` is the period that this one is a part of; None where it is whole.
+    """
 
     first: date
     length: PeriodLength
     zone: str
     interval: Interval
+    whole: Interval | None = None
 
     def __str__(self) -> str:
         return f"{self.first.isoformat()}/{self.length}"
@@ -89,6 +97,14 @@ def parse_window_seconds(text: str) -> int:
     return int(match[1]) * {"S": 1, "M": 60, "H": 3600}[match[2]]
 
 
+def parse_time_of_day(text: str) -> int:
+    """Seconds after midnight of ``08:00``, by the wall clock; raises ``CalendarInvalid``."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise CalendarInvalid(f"{text[:20]!r} is not a time of day; write HH:MM, such as 08:00", text=text[:20])
+    return int(match[1]) * 3600 + int(match[2]) * 60
+
+
 def parse_date(text: str) -> date:
     """A calendar date ``2023-12-19``; raises ``CalendarInvalid``."""
     try:
@@ -100,14 +116,30 @@ def parse_date(text: str) -> date:
         raise CalendarInvalid(f"{text[:20]!r} is not a date: {error}", text=text[:20]) from error
 
 
-def day_start_ns(day: date, zone: ZoneInfo) -> int:
-    """The first instant of a local day.
+@lru_cache(maxsize=1)
+def tzdata_version() -> str:
+    """The release of the zone rules that periods follow, such as ``2026a``."""
+    rules = importlib.resources.files("tzdata").joinpath("zoneinfo", "tzdata.zi")
+    with rules.open(encoding="ascii") as stream:
+        return stream.readline().rpartition(" ")[2].strip()
 
-    Where the clock jumps over midnight the day starts with the jump (America/Sao_Paulo until 2018); where
-    midnight comes twice, with the first.
+
+def add_months(day: date, months: int) -> date:
+    """The same day of another month, or the last one of a month that is too short for it."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
+
+
+@lru_cache(maxsize=4096)
+def day_start_ns(day: date, zone: ZoneInfo, day_start_s: int = 0) -> int:
+    """The first instant of a local day, which starts ``day_start_s`` seconds after midnight by the wall clock.
+
+    Where the clock jumps over that time the day starts with the jump (midnight in America/Sao_Paulo until 2018);
+    where it comes twice, with the first.
     """
-    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
-    late, early = (_posix_s(midnight.replace(fold=fold)) for fold in (0, 1))
+    hours, minutes = divmod(day_start_s // 60, 60)
+    shown = datetime(day.year, day.month, day.day, hours, minutes, tzinfo=zone)
+    late, early = (_posix_s(shown.replace(fold=fold)) for fold in (0, 1))
     if early < late:
         # PEP 495: in a gap fold=1 reads the offset after the jump, so the jump lies in (early, late].
         before = _offset(early, zone)
@@ -117,15 +149,18 @@ def day_start_ns(day: date, zone: ZoneInfo) -> int:
     return late * SECOND_NS
 
 
-def make_period(first: date, length: PeriodLength, zone_name: str) -> Period:
-    """The period that begins on local date ``first``.
+def make_period(
+    first: date, length: PeriodLength, zone_name: str, *, end: date | None = None, day_start_s: int = 0
+) -> Period:
+    """The period that begins on local date ``first`` and ends at the start of ``end``, or after its length.
 
     Raises ``CalendarInvalid`` at the calendar's edge, and where the period has no instant because a zone crossed the
     date line (Pacific/Apia had no 2011-12-30).
     """
     zone = load_zone(zone_name)
     try:
-        start_ns, end_ns = day_start_ns(first, zone), day_start_ns(length.after(first), zone)
+        days = (first, length.after(first) if end is None else end)
+        start_ns, end_ns = (day_start_ns(day, zone, day_start_s) for day in days)
         if start_ns >= end_ns:
             raise CalendarInvalid(
                 f"{first} does not exist in {zone_name}, so no period {length} starts on it; choose longer periods, "
@@ -137,14 +172,6 @@ def make_period(first: date, length: PeriodLength, zone_name: str) -> Period:
     except (ValueError, OverflowError) as error:
         raise CalendarInvalid(f"no period {length} starts on {first}: {error}", first=str(first)) from error
     return Period(first, length, zone_name, interval)
-
-
-def periods_from(anchor: date, length: PeriodLength, zone_name: str, *, until: date) -> Iterator[Period]:
-    """The contiguous periods that start on ``anchor`` and later, each wholly before ``until``."""
-    first = anchor
-    while length.after(first) <= until:
-        yield make_period(first, length, zone_name)
-        first = length.after(first)
 
 
 def _posix_s(moment: datetime) -> int:

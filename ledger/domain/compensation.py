@@ -154,7 +154,7 @@ def credit_trace(agreement: Agreement, results: Sequence[ObjectiveResult], windo
         runs = incidents(agreement, terms.impact, windows)
         impact_amount = sum((run.amount for run in runs), Fraction(0))
     amounts = [amount for amount in (tier_amount, impact_amount) if amount is not None]
-    combined = max(amounts) if terms.rules_combine == "best" else sum(amounts, Fraction(0))
+    combined = max(amounts, default=Fraction(0)) if terms.rules_combine == "best" else sum(amounts, Fraction(0))
     capped = min(combined, Fraction(terms.cap))
     payable = capped > terms.minimum
     return CreditTrace(

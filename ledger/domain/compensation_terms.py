@@ -43,7 +43,7 @@ COMPENSATION = Object(
     {
         "currency": Text(r"[A-Z]{3}", "an ISO 4217 currency code", 3),
         "base": DECIMAL,
-        "rules": ListOf(_RULE, 1, 2),
+        "rules": ListOf(_RULE, 0, 2),
         "tiers_combine": _COMBINE,
         "rules_combine": _COMBINE,
         "caps": Object({}, {"scope": DECIMAL, "service": DECIMAL, "contract": DECIMAL}),

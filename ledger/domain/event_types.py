@@ -293,7 +293,9 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     },
 }
 
-_ADDED: Mapping[str, Mapping[str, Shape]] = {}
+_ADDED: Mapping[str, Mapping[str, Shape]] = {
+    "statement_issued": {"tzdata": Text(r"\d{4}[a-z]{1,2}", "a release of the zone rules such as 2026a", 6)},
+}
 """Optional members that version 2 of a type has and version 1 had not. It takes every payload of version 1, and more
 values of some members."""
 

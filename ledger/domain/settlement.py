@@ -8,10 +8,11 @@ from enum import StrEnum
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import OBJECTIVES, TIERS
-from ledger.domain.calendar import Period, periods_from
+from ledger.domain.calendar import Period
 from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods.registry import METHODS, Measuring
+from ledger.domain.proration import terms_for
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState, judge_objective
 from ledger.domain.window import Window, WindowState, coverage_ok
 from ledger.domain.window_columns import WindowColumns
@@ -83,7 +84,7 @@ def settle(agreement: Agreement, period: Period, windows: Sequence[Window]) -> S
         state = judge_objective(objective, found.good, found.valid, found.undecided, found.volume)
         state = ObjectiveState.WITHHELD if withheld else state
         results.append(ObjectiveResult(objective, found.good, found.valid, state, found.undecided))
-    trace = None if withheld else credit_trace(agreement, results, columns)
+    trace = None if withheld else credit_trace(terms_for(agreement, period), results, columns)
     return Settlement(
         period=period,
         state=SettlementState.WITHHELD if withheld else SettlementState.SETTLED,
@@ -118,21 +119,18 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
     for objective_id, tiers in terms.tiered.tiers.items() if terms.tiered else ():
         if len(tiers) > TIERS:
             reasons.append(f"{len(tiers)} tiers for {objective_id}; the circuit takes at most {TIERS}")
-    longest = _most_windows(agreement)
+    if agreement.periods.rolling:
+        reasons.append(
+            f"periods of {agreement.period_length} every {agreement.period_step} overlap; the registry takes periods "
+            "that follow each other"
+        )
+    longest = agreement.most_windows
     if longest > ATTESTED_WINDOWS:
         reasons.append(
             f"a period of {agreement.period_length} has up to {longest} windows of {agreement.window_seconds} s; "
             f"the circuit compliance_25x4 takes at most {ATTESTED_WINDOWS}"
         )
     return tuple(reasons)
-
-
-def _most_windows(agreement: Agreement) -> int:
-    """Windows of the longest period: months differ, and a day on which clocks go back has 25 hours."""
-    periods = periods_from(
-        agreement.effective_from, agreement.period_length, agreement.timezone, until=agreement.effective_until
-    )
-    return max(agreement.window_count(period) for period in periods)
 
 
 def _columns(agreement: Agreement, period: Period, windows: Sequence[Window]) -> WindowColumns:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import COUNT_BITS
-from ledger.domain.calendar import Period, load_zone, parse_date, parse_period_length
-from ledger.domain.instant import DAY_NS, SECOND_NS
+from ledger.domain.calendar import Period, parse_date, parse_period_length
 from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
 from ledger.errors import CalendarInvalid, ImplausibleCounts
@@ -96,29 +94,15 @@ def period_named(agreement: Agreement, text: str) -> Period:
             f"{text[:40]!r} is not a period; write its first date and length, such as 2023-12-19/P1D", text=text[:40]
         )
     first, length = parse_date(first_text), parse_period_length(length_text)
-    if length != agreement.period_length:
-        raise fail(
-            "period", f"{text} asks for {length}, but this agreement settles periods of {agreement.period_length}"
-        )
-    return agreement.period_starting(first)
+    period = agreement.period_starting(first)
+    if length != period.length:
+        raise fail("period", f"{text} asks for {length}, but this agreement's period from {first} is {period}")
+    return period
 
 
 def period_at(agreement: Agreement, instant_ns: int) -> Period | None:
-    """The agreement's period that holds an instant; None before, after and between its periods."""
-    day_number = date(1970, 1, 1).toordinal() + instant_ns // DAY_NS
-    if not agreement.effective_from.toordinal() - 2 <= day_number <= agreement.effective_until.toordinal() + 2:
-        return None
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant_ns // SECOND_NS)
-    local = moment.astimezone(load_zone(agreement.timezone)).date()
-    # Around a clock change at midnight the local date can differ from the period's by one day.
-    for day in (local, local + timedelta(days=1), local - timedelta(days=1)):
-        first = _first_date(agreement, day)
-        if first < agreement.effective_from or agreement.period_length.after(first) > agreement.effective_until:
-            continue
-        period = agreement.period_starting(first)
-        if instant_ns in period.interval:
-            return period
-    return None
+    """The agreement's period that holds an instant, of rolling ones the latest; None before, after and between."""
+    return agreement.periods.at(instant_ns)
 
 
 def coverage_ok(observed: int, windows: int, excluded: int, floor_bps: int) -> bool:
@@ -129,14 +113,3 @@ def coverage_ok(observed: int, windows: int, excluded: int, floor_bps: int) -> b
 def states_counted(windows: Sequence[Window]) -> dict[WindowState, int]:
     """How many windows are in each state."""
     return {state: sum(window.state is state for window in windows) for state in WindowState}
-
-
-def _first_date(agreement: Agreement, day: date) -> date:
-    """First date of the period-sized step, counted from effective.from, that holds a local date."""
-    length, anchor = agreement.period_length, agreement.effective_from
-    if length.unit != "M":
-        step = length.count * (7 if length.unit == "W" else 1)
-        return anchor + timedelta(days=(day - anchor).days // step * step)
-    months = (day.year - anchor.year) * 12 + day.month - anchor.month - (day.day < anchor.day)
-    months = anchor.year * 12 + anchor.month - 1 + months // length.count * length.count
-    return anchor.replace(year=months // 12, month=months % 12 + 1)

@@ -199,7 +199,5 @@ def test_instants_at_the_edges_of_the_calendar_are_in_no_period(year: int, zone:
 
 
 def _end(terms: Any) -> int:
-    from ledger.domain.calendar import periods_from
-
-    periods = periods_from(terms.effective_from, terms.period_length, terms.timezone, until=terms.effective_until)
+    periods = terms.periods.all()
     return max(period.interval.end_ns for period in periods)

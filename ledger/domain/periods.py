@@ -1,0 +1,220 @@
+"""The periods of an agreement: where they begin and end, which one holds an instant, and what is a part of one.
+
+A grid of dates starts at an anchor and goes on in steps of a calendar length, in both directions. Months keep the
+anchor's day and are cut to the month's last one: 31 January, 28 February, 31 March. The term [first, until) is laid
+over the grid; a period that it cuts is dropped or kept as a part, named by its first date and its length in days
+(``2026-03-01/P14D``). Where the step is shorter than the length, periods roll and overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property, lru_cache
+
+from ledger.domain.calendar import Period, PeriodLength, add_months, load_zone, make_period, parse_period_length
+from ledger.domain.instant import DAY_NS, SECOND_NS
+from ledger.domain.interval import Interval
+from ledger.domain.schema import fail
+from ledger.errors import CalendarInvalid
+
+MAX_WINDOWS = 100_000
+MAX_PART_DAYS = 999
+"""Days of the longest part that a period's name can say."""
+
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True)
+class PeriodGrid:
+    """The periods of one term. Dates are local to ``zone`` and begin ``day_start_s`` seconds after midnight by the
+    wall clock.
+
+    ``keeps_first`` and ``keeps_last``: whether a period that the term's first or last date cuts is kept as a part.
+    """
+
+    first: date
+    until: date
+    length: PeriodLength
+    zone: str
+    anchor: date
+    step: PeriodLength
+    day_start_s: int = 0
+    keeps_first: bool = False
+    keeps_last: bool = False
+
+    @property
+    def rolling(self) -> bool:
+        """Whether periods overlap."""
+        return self.step != self.length
+
+    def boundary(self, index: int) -> date:
+        """The date on which period ``index`` of the grid starts; the anchor has index 0."""
+        if self.step.unit == "M":
+            return add_months(self.anchor, index * self.step.count)
+        return self.anchor + timedelta(days=index * self.step.days)
+
+    def all(self) -> Iterator[Period]:
+        """Every period in order; raises ``CalendarInvalid`` for one that the zone has no instants for."""
+        return (self.period(index) for index in self._indexes)
+
+    def starting(self, first: date) -> Period:
+        """The period whose first local date is ``first``; raises ``DocumentInvalid`` if none is."""
+        found = self._at_index(self._index_of(first))
+        if found is None or found.first != first:
+            raise fail(
+                "period",
+                f"no period of this agreement starts on {first}: periods of {self.length} run from {self.first} "
+                f"to {self.until}" + (f", counted from {self.anchor}" if self.anchor != self.first else ""),
+            )
+        return found
+
+    def at(self, instant_ns: int) -> Period | None:
+        """The period that holds an instant, of overlapping ones the latest; None before, after and between them."""
+        day_number = _EPOCH_DAY + instant_ns // DAY_NS
+        if not self.first.toordinal() - 2 <= day_number <= self.until.toordinal() + 2 or not self._indexes:
+            return None
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant_ns // SECOND_NS)
+        local = moment.astimezone(load_zone(self.zone)).replace(tzinfo=None) - timedelta(seconds=self.day_start_s)
+        # A clock change at the start of a day can move the date by one.
+        latest = min(self._index_of(local.date() + timedelta(days=1)), self._indexes[-1])
+        for index in range(latest, max(latest - 3, self._indexes[0] - 1), -1):
+            found = self.period(index)
+            if instant_ns in found.interval:
+                return found
+        return None
+
+    def ending_after(self, instant_ns: int) -> Period | None:
+        """The earliest period that ends after an instant; None where all are over."""
+        low, high = 0, len(self._indexes)
+        while low < high:
+            middle = (low + high) // 2
+            if self.period(self._indexes[middle]).interval.end_ns > instant_ns:
+                high = middle
+            else:
+                low = middle + 1
+        return self.period(self._indexes[low]) if low < len(self._indexes) else None
+
+    def after(self, period: Period) -> Period | None:
+        """The period after one of this grid; None after the last."""
+        return self._at_index(self._index_of(period.first) + 1)
+
+    def before(self, period: Period) -> Period | None:
+        """The period before one of this grid; None before the first."""
+        return self._at_index(self._index_of(period.first) - 1)
+
+    def sharing(self, within: Interval) -> Iterator[Period]:
+        """The periods that share an instant with an interval; of overlapping ones as many as fit side by side."""
+        period, end_ns = self.ending_after(within.start_ns), 0
+        while period is not None and period.interval.start_ns < within.end_ns:
+            if period.interval.start_ns >= end_ns:
+                yield period
+                end_ns = period.interval.end_ns
+            period = self.after(period)
+
+    def period(self, index: int) -> Period:
+        """Period ``index`` of the grid, cut to the term. Raises ``CalendarInvalid``."""
+        start, end = self._dates(index)
+        whole = make_period(start, self.length, self.zone, end=end, day_start_s=self.day_start_s)
+        first, last = max(start, self.first), min(end, self.until)
+        if (first, last) == (start, end):
+            return whole
+        days = PeriodLength((last - first).days, "D")
+        part = make_period(first, days, self.zone, day_start_s=self.day_start_s)
+        return Period(part.first, part.length, part.zone, part.interval, whole.interval)
+
+    @cached_property
+    def _indexes(self) -> range:
+        first, last = self._index_of(self.first), self._index_of(self.until)
+        if self.boundary(first) < self.first and not self.keeps_first:
+            first += 1
+        while last >= first and not self._kept_last(last):
+            last -= 1
+        return range(first, last + 1)
+
+    def _kept_last(self, index: int) -> bool:
+        start, end = self._dates(index)
+        return start < self.until and (end <= self.until or self.keeps_last)
+
+    def _dates(self, index: int) -> tuple[date, date]:
+        if not self.rolling:
+            return self.boundary(index), self.boundary(index + 1)
+        if self.length.unit == self.step.unit == "M":
+            return self.boundary(index), add_months(self.anchor, index * self.step.count + self.length.count)
+        return self.boundary(index), self.length.after(self.boundary(index))
+
+    def _at_index(self, index: int) -> Period | None:
+        return self.period(index) if index in self._indexes else None
+
+    def _index_of(self, day: date) -> int:
+        """The last period of the grid that starts on a local date or before it."""
+        if self.step.unit != "M":
+            return (day - self.anchor).days // self.step.days
+        months = (day.year - self.anchor.year) * 12 + day.month - self.anchor.month
+        index = months // self.step.count
+        return index if self.boundary(index) <= day else index - 1
+
+
+def count_windows(period: Period, window_seconds: int) -> int:
+    """How many equal windows fill a period; raises ``DocumentInvalid`` where they do not, or are too many."""
+    duration_s = period.interval.duration_ns // SECOND_NS
+    count, rest = divmod(duration_s, window_seconds)
+    if count == 0:
+        raise fail(
+            "window",
+            f"a window of {window_seconds} s is longer than the period {period} of {duration_s} s; agree on a "
+            "shorter window",
+        )
+    if rest:
+        raise fail(
+            "window",
+            f"the period {period} lasts {duration_s} s in {period.zone}, which is not a whole number of "
+            f"{window_seconds} s windows; agree on a shorter window",
+        )
+    if count > MAX_WINDOWS:
+        raise fail("window", f"{period} would have {count} windows; agree on longer ones, at most {MAX_WINDOWS}")
+    return count
+
+
+@lru_cache(maxsize=1024)
+def most_windows(grid: PeriodGrid, window_seconds: int) -> int:
+    """Windows of the longest period of a grid.
+
+    Raises ``DocumentInvalid`` where the term holds no period, a part of one is too long for a name, or windows do not
+    fill one.
+    """
+    most = 0
+    try:
+        for period in grid.all():
+            if period.whole is not None and period.length.count > MAX_PART_DAYS:
+                raise fail(
+                    "partial_periods",
+                    f"prorate: the part from {period.first} has {period.length.count} days, and its name can say "
+                    f"{MAX_PART_DAYS}; agree on shorter periods",
+                )
+            most = max(most, count_windows(period, window_seconds))
+    except CalendarInvalid as error:
+        raise fail("timezone", error.message) from error
+    if most == 0:
+        raise fail("period", f"no whole period of {grid.length} fits between effective.from and effective.until")
+    return most
+
+
+def rolling_step(length: PeriodLength, text: str) -> PeriodLength:
+    """The step of periods of ``length``; raises ``CalendarInvalid`` unless whole steps fill a period, so that some
+    periods always lie side by side."""
+    step = parse_period_length(text)
+    if "M" not in (length.unit, step.unit):
+        fits = length.days % step.days == 0
+    elif length.unit == step.unit:
+        fits = length.count % step.count == 0
+    else:
+        fits = length.unit == "M" and step.days == 1
+    if not fits:
+        raise CalendarInvalid(
+            f"a period of {length} is no whole number of steps of {step}; take one that fills it, such as P1D",
+            text=text[:20],
+        )
+    # Seven days and a week are the same step.
+    return length if "M" not in (length.unit, step.unit) and length.days == step.days else step
