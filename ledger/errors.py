@@ -46,6 +46,18 @@ class DocumentInvalid(BadInput):
     code = "document_invalid"
 
 
+class ReferenceUnresolved(DocumentInvalid):
+    """A document refers to another one by name, and none, or more than one, has that name."""
+
+    code = "reference_unresolved"
+
+
+class NoCounterpart(DocumentInvalid):
+    """A valid document of another format says something that no agreement can say; ``data`` names the field."""
+
+    code = "no_counterpart"
+
+
 class RequestLogUnusable(BadInput):
     """A request log cannot be read as a whole (empty, not NDJSON, cut off, a giant line); nothing was counted."""
 

@@ -1,4 +1,4 @@
-"""``sla-ledger agreements``: check agreement documents, and register them with a ledger."""
+"""``sla-ledger agreements``: check agreement documents, import others, and register them with a ledger."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.output import print_json
 from ledger.domain.settlement import attestability
 
-REGISTERING = "ledger.cli.registering"
-"""Loaded when it is needed: checking a document needs no extra installed."""
+LATER = {
+    "add": "ledger.cli.registering:add",
+    "digest": "ledger.cli.registering:digest",
+    "import": "ledger.cli.importing:import_slos",
+    "keys": "ledger.cli.registering:keys",
+}
+"""Loaded when they are needed: checking a document needs no extra installed."""
 
 
 class _Group(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), "add", "digest", "keys"]
+        return [*super().list_commands(ctx), *LATER]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in ("add", "digest", "keys"):
-            found: click.Command = getattr(importlib.import_module(REGISTERING), cmd_name)
+        if cmd_name in LATER:
+            module, _, attribute = LATER[cmd_name].partition(":")
+            found: click.Command = getattr(importlib.import_module(module), attribute)
             return found
         return super().get_command(ctx, cmd_name)
 

@@ -40,6 +40,7 @@ _SAMPLES = (
     Indicator("oom_avoidance", "requests", "the long context did not run out of memory"),
     Indicator("checksum_failure", "loads", "the weights' checksum was right"),
     Indicator("deployment_up", "deployment minutes", "the deployment was up"),
+    Indicator("metric_value", "samples", "the value is within the objective's bound", "as its source has it"),
 )
 
 INDICATORS: Mapping[str, Indicator] = {indicator.name: indicator for indicator in (*_REQUESTS, *_SAMPLES)}

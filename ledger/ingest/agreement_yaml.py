@@ -1,4 +1,4 @@
-"""Agreement documents in YAML, read so that nothing is guessed.
+"""Agreement documents, and streams of foreign ones, in YAML, read so that nothing is guessed.
 
 The shape of the document says what a scalar is, never YAML's own rules: ``target: 99.95`` stays the text
 "99.95" (no float), ``from: 2023-01-01`` stays text (no timestamp), ``name: no`` stays text (no boolean).
@@ -22,6 +22,7 @@ from ledger.errors import DocumentInvalid
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32
+MAX_DOCUMENTS = 1_000
 
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,15})", re.ASCII)
 
@@ -50,7 +51,7 @@ def parse_agreement(data: bytes, name: str, *, check: Check | None = None) -> Ag
         return agreement
     except DocumentInvalid as error:
         field = str(error.data.get("field", ""))
-        line = _line_of(field, lines)
+        line = line_of(field, lines)
         raise DocumentInvalid(f"{name}:{line}: {error.message}", file=name, line=line, field=field) from error
 
 
@@ -59,45 +60,74 @@ def parse_document(data: bytes, name: str, shape: Shape) -> tuple[Any, Mapping[s
 
     Checks only what YAML itself can get wrong; ``shape.check`` comes after. Raises ``DocumentInvalid``.
     """
+    builder = _Builder(name)
+    documents = builder.documents(_text_of(data, name), shape, most=1)
+    return documents[0], builder.lines
+
+
+def parse_stream(data: bytes, name: str) -> list[tuple[Any, Mapping[str, int]]]:
+    """The documents of a stream (``---`` between them), each with the line of every field path.
+
+    No shape is known, so every scalar is text as written and a plain empty one, ``~`` or ``null`` is None.
+    Raises ``DocumentInvalid`` as ``parse_document`` does, and above ``MAX_DOCUMENTS``.
+    """
+    builder = _Builder(name)
+    documents = builder.documents(_text_of(data, name), None, most=MAX_DOCUMENTS)
+    return list(zip(documents, builder.lines_of_each, strict=True))
+
+
+def line_of(field: str, lines: Mapping[str, int]) -> int:
+    """The line of a field, or of the nearest part of the document around it where it is missing."""
+    while field and field not in lines:
+        field = field[: max(field.rfind("."), field.rfind("["), 0)]
+    return lines.get(field, 1)
+
+
+def _text_of(data: bytes, name: str) -> str:
     if len(data) > MAX_BYTES:
         raise _refused(name, 1, "", f"the document has more than {MAX_BYTES} bytes")
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _refused(name, line, "", "not UTF-8 text") from error
-    builder = _Builder(name)
-    try:
-        document = builder.document(yaml.parse(text, Loader=yaml.SafeLoader), shape)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = " ".join(part for part in (error.context, error.problem) if part)
-        raise _refused(name, mark.line + 1 if mark else 1, "", f"not YAML: {problem}") from error
-    except yaml.YAMLError as error:
-        position = getattr(error, "position", 0)
-        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
-        raise _refused(name, line, "", f"not YAML: {str(error).splitlines()[0]}") from error
-    return document, builder.lines
 
 
 class _Builder:
     """Builds plain values from YAML events, in one pass that stops at the depth bound."""
 
     def __init__(self, name: str) -> None:
-        self.lines: dict[str, int] = {}
+        self.lines_of_each: list[dict[str, int]] = []
         self._name = name
 
-    def document(self, events: Iterator[yaml.Event], shape: Shape) -> Any:
-        found: Any = None
-        documents = 0
+    @property
+    def lines(self) -> dict[str, int]:
+        """Lines of the document that is being built."""
+        return self.lines_of_each[-1]
+
+    def documents(self, text: str, shape: Shape | None, most: int) -> list[Any]:
+        try:
+            return self._documents(yaml.parse(text, Loader=yaml.SafeLoader), shape, most)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            problem = " ".join(part for part in (error.context, error.problem) if part)
+            raise _refused(self._name, mark.line + 1 if mark else 1, "", f"not YAML: {problem}") from error
+        except yaml.YAMLError as error:
+            position = getattr(error, "position", 0)
+            line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
+            raise _refused(self._name, line, "", f"not YAML: {str(error).splitlines()[0]}") from error
+
+    def _documents(self, events: Iterator[yaml.Event], shape: Shape | None, most: int) -> list[Any]:
+        found: list[Any] = []
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    raise self._fail(event, "", "a second document; a file holds one")
+                if len(found) == most:
+                    what = "a second document; a file holds one" if most == 1 else f"more than {most} documents"
+                    raise self._fail(event, "", what)
+                self.lines_of_each.append({})
             elif isinstance(event, yaml.NodeEvent):
-                found = self._value(event, events, shape, "", 0)
-        if documents == 0:
+                found.append(self._value(event, events, shape, "", 0))
+        if not found:
             raise _refused(self._name, 1, "", "the document is empty")
         return found
 
@@ -153,7 +183,7 @@ def _scalar(event: yaml.ScalarEvent, value: str, shape: Shape | None) -> Any:
             return int(value)
         if isinstance(shape, Flag) and value in ("true", "false"):
             return value == "true"
-        if isinstance(shape, ListOf | MapOf | Object | Either) and value in ("", "~", "null"):
+        if (shape is None or isinstance(shape, ListOf | MapOf | Object | Either)) and value in ("", "~", "null"):
             return None
     return value
 
@@ -172,13 +202,6 @@ def _member_shape(shape: Shape | None, key: str) -> Shape | None:
 def _line(event: yaml.Event) -> int:
     mark = event.start_mark
     return mark.line + 1 if mark else 1
-
-
-def _line_of(field: str, lines: Mapping[str, int]) -> int:
-    """The line of a field, or of the nearest part of the document around it where it is missing."""
-    while field and field not in lines:
-        field = field[: max(field.rfind("."), field.rfind("["), 0)]
-    return lines.get(field, 1)
 
 
 def _refused(name: str, line: int, field: str, message: str) -> DocumentInvalid:
