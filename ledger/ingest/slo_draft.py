@@ -11,23 +11,23 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
-from ledger.domain.agreement import MAX_WINDOWS, Agreement
-from ledger.domain.calendar import PeriodLength, parse_period_length
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import PeriodLength, add_months, parse_period_length
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.objective import MAX_OBJECTIVES
+from ledger.domain.periods import MAX_WINDOWS
 from ledger.errors import DocumentInvalid, NoCounterpart
 from ledger.ingest.slo_model import Note, NoteKind, Place, Slo, TimeWindow
 from ledger.ingest.slo_objectives import objective_document, window_text
 from ledger.ingest.slo_values import DAY_S
 
-DEFAULT_START = date(2026, 1, 1)
 _DEFAULT_PERIOD = PeriodLength(1, "M")
 _GRIDS_S = (300, 900, 1800)
 _ID_LENGTH = 40
 _REPLACE = "REPLACE"
+_PERIOD_MEMBERS = ("effective", "timezone", "period", "anchor", "day_start", "step", "partial_periods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _draft(slos: tuple[Slo, ...], template: Mapping[str, Any] | None) -> Draft:
         )
     base = dict(_placeholders(place, notes) if template is None else _of_template(template, objectives, place, notes))
     document = {
-        **base,
+        **{key: value for key, value in base.items() if key not in _PERIOD_MEMBERS},
         "service": {**base["service"], "name": slos[0].service},
         **_period_terms(slos[0], base, template is not None, notes),
         "objectives": objectives,
@@ -105,51 +105,39 @@ def _window_seconds(length: PeriodLength, spans: Sequence[int]) -> int:
 
 
 def _period_terms(slo: Slo, base: Mapping[str, Any], from_template: bool, notes: list[Note]) -> dict[str, Any]:
-    """The members effective, timezone and period."""
+    """The members that say which periods there are."""
     window, at = slo.window, slo.window_at
     if window is None:
-        period = base["period"] if from_template else str(_DEFAULT_PERIOD)
         source = "the template's" if from_template else "a calendar month"
-        notes.append(Note(NoteKind.ASSUMED, at, period, f"no time window is named: {source}"))
-        return {"effective": base["effective"], "timezone": base["timezone"], "period": period}
-    if window.start is None or window.zone is None:
+        notes.append(Note(NoteKind.ASSUMED, at, base["period"], f"no time window is named: {source}"))
+        return {key: base[key] for key in _PERIOD_MEMBERS if key in base}
+    length = str(window.length)
+    if window.start is not None:
+        months = max(12, window.length.count if window.length.unit == "M" else 0)
+        until = max(add_months(window.start, months), window.length.after(window.start))
+        found = {
+            "effective": {"from": window.start.isoformat(), "until": until.isoformat()},
+            "timezone": window.zone,
+            "period": length,
+        }
+        if window.start_second:
+            hours, minutes = divmod(window.start_second // 60, 60)
+            found["day_start"] = f"{hours:02}:{minutes:02}"
+        return found
+    found = {"effective": base["effective"], "timezone": base["timezone"], "period": length}
+    if base["compensation"]["rules"]:
         notes.append(
             Note(
                 NoteKind.ASSUMED,
                 at,
-                str(window.length),
-                "a rolling window is settled as periods of its length, one after the other, each paid for once",
+                length,
+                "the template pays, and periods that roll would pay one failure many times: periods of this length "
+                "follow each other",
             )
         )
-        return {"effective": base["effective"], "timezone": base["timezone"], "period": str(window.length)}
-    if window.start_second:
-        hours, rest = divmod(window.start_second, 3600)
-        notes.append(
-            Note(
-                NoteKind.NO_COUNTERPART,
-                at.at("[0].calendar.startTime"),
-                f"{hours:02}:{rest // 60:02}:{rest % 60:02}",
-                f"periods start at midnight in {window.zone}, not at this time of day",
-            )
-        )
-    until = window.start.replace(year=window.start.year + 1, day=min(window.start.day, 28))
-    first_end = _after(window, slo.place)
-    return {
-        "effective": {"from": window.start.isoformat(), "until": max(until, first_end).isoformat()},
-        "timezone": window.zone,
-        "period": str(window.length),
-    }
-
-
-def _after(window: TimeWindow, place: Place) -> date:
-    start = window.start or DEFAULT_START
-    try:
-        return window.length.after(start)
-    except (ValueError, OverflowError) as error:
-        raise NoCounterpart(
-            f"{place.field}: {start} and {window.length}: {error}; months start on a day from 1 to 28",
-            field=place.field,
-        ) from error
+        return found
+    notes.append(Note(NoteKind.ASSUMED, at, length, "a period begins every day; as it rolls, no rule can pay"))
+    return {**found, "step": "P1D"}
 
 
 def _objective_id(name: str, taken: set[str]) -> str:

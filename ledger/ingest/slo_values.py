@@ -121,7 +121,10 @@ def slice_seconds(place: Place, text: str) -> int:
 
 
 def wall_clock(place: Place, text: str) -> tuple[date, int]:
-    """A local date and the second of its day, written without a zone; raises ``DocumentInvalid``."""
+    """A local date and the second of its day, written without a zone.
+
+    Raises ``DocumentInvalid``, and ``NoCounterpart`` for a day that begins within a minute.
+    """
     match = _WALL_CLOCK.fullmatch(text)
     if match is None:
         raise fail(place.field, f"{text[:40]!r} is not a time such as 2022-01-01 12:00:00 (without a zone)")
@@ -129,7 +132,11 @@ def wall_clock(place: Place, text: str) -> tuple[date, int]:
     hours, minutes, seconds = (int(match[part]) for part in (2, 3, 4))
     if hours > 23 or minutes > 59 or seconds > 59:
         raise fail(place.field, f"{text[:40]!r} is no time of day")
-    return day, hours * 3600 + minutes * 60 + seconds
+    if seconds:
+        raise NoCounterpart(
+            f"{place.field}: {text}: the days of an agreement begin on a whole minute", field=place.field
+        )
+    return day, hours * 3600 + minutes * 60
 
 
 def zone_name(place: Place, text: str) -> str:

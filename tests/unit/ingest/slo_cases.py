@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period, periods_from
+from ledger.domain.calendar import Period
 from ledger.domain.money import PARTS_PER_BILLION
 from ledger.domain.objective import Objective
 from ledger.domain.settlement import Settlement, settle
@@ -37,11 +37,7 @@ def only_draft(*texts: str) -> Draft:
 
 
 def first_period(agreement: Agreement) -> Period:
-    return next(
-        periods_from(
-            agreement.effective_from, agreement.period_length, agreement.timezone, until=agreement.effective_until
-        )
-    )
+    return next(agreement.periods.all())
 
 
 def settled(agreement: Agreement, counts: Counts) -> Settlement:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.instant import parse_instant_ns
 from ledger.domain.money import PARTS_PER_BILLION
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.errors import DocumentInvalid, NoCounterpart, ReferenceUnresolved
@@ -172,6 +173,39 @@ def test_a_calendar_window_keeps_its_zone_and_date() -> None:
     assert document["effective"]["from"] == "2026-01-05"
 
 
+def test_a_window_starts_by_the_wall_clock_of_its_zone(sla_fixtures: Path) -> None:
+    """08:00 in New York is 12:00Z in summer; a fixed offset would say 13:00Z."""
+    case = json.loads((sla_fixtures / "sla/cases/case_open_07_calendar_month_dst.json").read_text())
+    said, expected = case["input"]["openslo_window"], case["expected"]["openslo_window"]
+    calendar = f'{{startTime: "{said["startTime"]}", timeZone: {said["timeZone"]}}}'
+    window = f"timeWindow: [{{duration: {said['duration']}, calendar: {calendar}}}]"
+    agreement = Agreement.from_document(only_draft(slo(window=window)).document)
+    period = agreement.periods.at(parse_instant_ns(said["now"]))
+    assert period is not None
+    bounds = [parse_instant_ns(expected[key]) for key in ("start", "end")]
+    assert [period.interval.start_ns, period.interval.end_ns] == bounds
+    assert settled(agreement, [(1, 0)]).objectives[0].state is ObjectiveState.MET
+
+
+def test_a_window_that_starts_on_the_31st_ends_with_each_month() -> None:
+    draft = only_draft(slo(window=WEEK.replace("1w", "1M").replace("01-05", "01-31")))
+    starts = [str(period.first) for period in Agreement.from_document(draft.document).periods.all()]
+    assert starts[:3] == ["2026-01-31", "2026-02-28", "2026-03-31"]
+
+
+def test_a_rolling_window_rolls_unless_it_pays() -> None:
+    text = slo(window="timeWindow: [{duration: 28d, isRolling: true}]")
+    rolling = Agreement.from_document(only_draft(text).document)
+    assert [str(period.first) for period in rolling.periods.all()][:2] == ["2026-01-01", "2026-01-02"]
+    template = dict(load_agreement(EXAMPLES / "agreement.yaml").document)
+    (rule,) = template["compensation"]["rules"]
+    tiers = {"chat-up": [{"below": "99.5", "credit_percent": "10"}]}
+    template["compensation"] = {**template["compensation"], "rules": [{**rule, "tiers": tiers}]}
+    (draft,) = make_drafts(read(text).slos, template)
+    assert "step" not in draft.document
+    assert draft.document["period"] == "P28D"
+
+
 def test_a_missing_window_is_assumed_and_said() -> None:
     draft = only_draft(slo(window="description: none"))
     assert draft.document["period"] == "P1M"
@@ -208,6 +242,11 @@ def test_targets_are_exact_decimals(said: str, target: str) -> None:
 )
 def test_targets_outside_their_range_are_refused(said: str, field: str) -> None:
     assert refused(DocumentInvalid, slo(said)).data["field"] == f"spec.objectives[0].{field}"
+
+
+def test_a_window_that_starts_within_a_minute() -> None:
+    error = refused(NoCounterpart, slo(window=WEEK.replace("00:00:00", "12:00:30")))
+    assert error.data["field"] == "spec.timeWindow[0].calendar.startTime"
 
 
 @pytest.mark.parametrize("said", ["target: 0", "target: 0.9999999999"])
