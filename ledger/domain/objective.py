@@ -150,7 +150,8 @@ class Objective:
     A latency objective counts requests at or under ``threshold_ns`` (``P95 <= T`` is nearest rank:
     good * 10^9 >= valid * target_ppb); availability counts requests that succeeded. ``window_seconds`` is the length
     of the windows that violations are looked for in, None for the agreement's. Fewer valid than ``minimum_valid``
-    give no verdict. ``wilson``: breached only where the one-sided 95 % Wilson bound misses the target.
+    counts (of the indicator; thousandths where it is scored) give no verdict. ``wilson``: breached only where the
+    one-sided 95 % Wilson bound misses the target.
     """
 
     id: str
@@ -218,8 +219,8 @@ class _Reader:
             target_ppb=target_ppb,
             threshold_ns=threshold_ns,
             clause=item.get("clause"),
-            minimum_valid=0 if "error_rate" in item else item.get("minimum_valid", 0),
-            wilson="confidence" in item,
+            minimum_valid=self._minimum_valid(),
+            wilson=self._wilson(),
             window_seconds=self._seconds("window"),
             repeat_window_seconds=repeat,
             measure=self._measure(),
@@ -253,6 +254,27 @@ class _Reader:
         if threshold_ns == 0:
             raise fail(f"{self.at}.threshold_ms", "must be above 0")
         return threshold_ns
+
+    def _minimum_valid(self) -> int:
+        """The least volume of the period in counts. Where an interval has to have it (``DownRule``), the period has
+        not."""
+        least: int = 0 if "error_rate" in self.item else self.item.get("minimum_valid", 0)
+        return least * SCORE_UNITS if self._scored else least
+
+    def _wilson(self) -> bool:
+        if "confidence" not in self.item:
+            return False
+        if self.item["method"] not in ("total_ratio", "exact_quantile") or self._scored:
+            raise fail(
+                f"{self.at}.confidence",
+                f"wilson-95 is for a share of what is counted one by one, and {self.item['method']} gives none here",
+            )
+        return True
+
+    @property
+    def _scored(self) -> bool:
+        """Whether each request or sample counts ``SCORE_UNITS``."""
+        return "grades" in self.item or "score_of" in self.item.get("measure", {})
 
     def _measure(self) -> Measure | None:
         said = self.item.get("measure")
