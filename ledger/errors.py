@@ -277,6 +277,12 @@ class PeriodNotOver(Refused):
     code = "period_not_over"
 
 
+class ClaimDeadlinePassed(Refused):
+    """A fact about a closed period came after the deadline of its claims; ``data`` has the period and the deadline."""
+
+    code = "claim_deadline_passed"
+
+
 class CollectorUnknown(Refused):
     """This ledger does not hold the key of the collector that the agreement names, so nothing can be sealed for it."""
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from eth_account.signers.local import LocalAccount
 
-from ledger.anchor.chain import AnchorChain, Statement
+from ledger.anchor.chain import AnchorChain, Statement, signals_hash
 from ledger.anchor.registration import registration_digest, sla_id
 from ledger.anchor.verifier_key import refuse_dev_key
 from ledger.app.evidence import Anchored, Recording, Registration, Standing
@@ -60,7 +60,7 @@ class RegistryAnchor:
             terms_version=recording.context.terms_version,
             statement_version=recording.context.statement_version,
             prev_ctx=recording.context.previous,
-            prev_signals_hash=bytes(32),
+            prev_signals_hash=signals_hash(recording.previous_signals) if recording.previous_signals else bytes(32),
             circuit_id=recording.circuit_id,
             signals=recording.signals,
             proof=recording.proof,

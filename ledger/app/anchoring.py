@@ -17,11 +17,13 @@ from ledger.app.evidence import Anchor, Anchored, Attestor, Recording, Statement
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
 from ledger.app.retrying import pause_s
-from ledger.app.statements import issued_event
+from ledger.app.statements import issued_event, proved_before
 from ledger.domain.events import NewEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import attestation_stream
-from ledger.errors import NotFound, NotYet, VersionConflict
+from ledger.errors import AnchorRefused, NotFound, NotYet, VersionConflict
+
+RETRY_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ def confirm_statement(
 
 def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Material:
     statement = issued_event(tx, proof["statement_id"]).payload
+    earlier = proved_before(tx, statement)
     recording = Recording(
         sla_id=proof["sla_id"],
         start_ns=int(statement["start_ns"]),
@@ -119,15 +122,35 @@ def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Mat
             int(proof["chain_id"]),
             proof["registry"],
             statement["terms_version"],
-            statement["statement_version"],
+            len(earlier) + 1,
             int(proof["previous_ctx"]),
         ),
         circuit_id=bytes.fromhex(proof["circuit_id"]),
         signals=tuple(int(signal) for signal in proof["signals"]),
         proof=bytes.fromhex(proof["proof"]),
+        previous_signals=_previous_signals(tx, proof, earlier[-1].payload["statement_id"]) if earlier else (),
     )
     key = json.loads(tx.batches.get(proof["verification_key"]))
     return _Material(recording, key, proof["dev_key"], load_agreement(tx, proof["sla_id"], attestor))
+
+
+def _previous_signals(tx: Transaction, proof: Mapping[str, Any], replaced: str) -> tuple[int, ...]:
+    """The signals of the statement that a proof replaces, as they were recorded before it at the same registry."""
+    before = proved(tx, replaced)
+    if before is None:
+        raise NotYet(
+            f"{replaced} is recorded before {proof['statement_id']}, and is not proved yet",
+            waits_for=replaced,
+            retry_after_s=RETRY_S,
+        )
+    for name in ("chain_id", "registry"):
+        if before.payload[name] != proof[name]:
+            raise AnchorRefused(
+                f"{replaced} was proved for {name} {before.payload[name]}, and {proof['statement_id']} for "
+                f"{proof[name]}; a restatement is recorded where the statement it replaces is",
+                replaced=replaced,
+            )
+    return tuple(int(signal) for signal in before.payload["signals"])
 
 
 def _log_once(

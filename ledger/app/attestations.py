@@ -10,7 +10,8 @@ from ledger.app.agreements import RegisteredAgreement, load_agreement
 from ledger.app.evidence import Attestation, Attestor, Salts, StatementContext
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
-from ledger.app.statements import load_salts
+from ledger.app.sealing import load_salts
+from ledger.app.statements import proved_before
 from ledger.app.windows import load_windows
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
@@ -29,6 +30,8 @@ class _Material:
     period: Period
     windows: tuple[Window, ...]
     salts: Salts
+    proofs_before: int
+    """Earlier versions of the statement that carry a proof."""
 
 
 def prove_statement(
@@ -44,9 +47,7 @@ def prove_statement(
         if proved(tx, material.statement["statement_id"]) is not None:
             return
     statement = material.statement
-    context = StatementContext(
-        chain_id, registry, statement["terms_version"], statement["statement_version"], previous=0
-    )
+    context = _context(material, attestor, chain_id, registry)
     attestation = attestor.attest(
         material.registered.agreement, material.period, material.windows, material.salts, context
     )
@@ -89,8 +90,18 @@ def _load(tx: Transaction, event_id: str, attestor: Attestor) -> _Material:
     registered = load_agreement(tx, statement["sla_id"], attestor)
     period = period_named(registered.agreement, statement["period"])
     windows = load_windows(tx, registered, period, before_seq=event.place).windows
-    salts = load_salts(tx.secrets, int(statement["seal_key"]), attestor.block_count(len(windows)))
-    return _Material(statement, registered, period, windows, salts)
+    return _Material(
+        statement, registered, period, windows, load_salts(tx, statement), len(proved_before(tx, statement))
+    )
+
+
+def _context(material: _Material, attestor: Attestor, chain_id: int, registry: str) -> StatementContext:
+    """The context of a statement: each version's names that of the version before, so all follow from the first."""
+    previous, terms_version = 0, material.statement["terms_version"]
+    for version in range(1, material.proofs_before + 1):
+        before = StatementContext(chain_id, registry, terms_version, version, previous)
+        previous = attestor.context(material.registered.agreement, material.period, before)
+    return StatementContext(chain_id, registry, terms_version, material.proofs_before + 1, previous)
 
 
 def _record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 from ledger.app.access import DEFAULT_TENANT
 from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.ports import Database, Transaction
-from ledger.app.statements import issued_event, load_salts
+from ledger.app.sealing import load_salts, seals_of
+from ledger.app.statements import issued_event, proved_before
 from ledger.app.windows import judgements
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
-from ledger.domain.naming import seal_stream, telemetry_stream
+from ledger.domain.naming import statement_stream, telemetry_stream
 from ledger.errors import NotFound
 
 BUNDLE_FORMAT = "sla-ledger/bundle/v1"
@@ -63,13 +64,14 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     # A reorganisation may move the transaction: what was confirmed stands where it will stay.
     anchor_event = confirmed(tx, statement_id) or anchored(tx, statement_id)
     seal_key = issued["seal_key"]
+    seals = [] if seal_key is None else seals_of(tx, int(seal_key), issued["statement_version"])
     bundle: dict[str, Any] = {
         "format": BUNDLE_FORMAT,
         "agreement": agreement["document"],
         "statement": _evidence(tx, statement, size),
-        "seals": [] if seal_key is None else [_evidence(tx, e, size) for e in tx.events.stream(seal_stream(seal_key))],
+        "seals": [_evidence(tx, event, size) for event in seals],
         "log": {"vkey": vkey, "checkpoint": checkpoint},
-        "telemetry": None if seal_key is None else _telemetry(tx, issued),
+        "telemetry": None if seal_key is None else _telemetry(tx, issued, seals),
         "context": None,
         "base": None,
         "credit_salt": None,
@@ -78,6 +80,8 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     }
     if proof_event is not None:
         bundle |= _proof(tx, issued, proof_event.payload, agreement["document"])
+    if issued["statement_version"] > 1:
+        bundle["previous"] = [_evidence(tx, event, size) for event in _earlier(tx, issued)]
     bundle["issuer_signature"] = sign(signing_message(bundle)).hex()
     return canonical_bytes(bundle)
 
@@ -93,14 +97,12 @@ def build_opening(tx: Transaction, statement_id: str) -> bytes:
         raise NotFound(f"nothing is sealed for {statement_id}, so there is nothing to open", statement_id=statement_id)
     first = date.fromisoformat(issued["period"].partition("/")[0])
     windows = judgements(tx, issued["sla_id"], first, before_seq=event.place)
-    seal_key = int(issued["seal_key"])
-    blocks = sum(1 for _ in tx.events.stream(seal_stream(seal_key)))
     return canonical_bytes(
         {
             "format": OPENING_FORMAT,
             "statement_id": statement_id,
             "windows": [{"state": window["state"], "cells": window["cells"]} for window in windows],
-            "salts": [str(salt) for salt in load_salts(tx.secrets, seal_key, blocks).blocks],
+            "salts": [str(salt) for salt in load_salts(tx, issued).blocks],
         }
     )
 
@@ -126,14 +128,21 @@ def _evidence(tx: Transaction, event: StoredEvent, size: int) -> dict[str, Any]:
     }
 
 
-def _telemetry(tx: Transaction, issued: Mapping[str, Any]) -> dict[str, Any]:
-    seal_key = int(issued["seal_key"])
-    (signed,) = tx.events.stream(telemetry_stream(seal_key))
-    blocks = [event.payload["block_hash"] for event in tx.events.stream(seal_stream(seal_key))]
+def _earlier(tx: Transaction, issued: Mapping[str, Any]) -> list[StoredEvent]:
+    """The earlier versions of a statement, oldest first."""
+    first = date.fromisoformat(issued["period"].partition("/")[0])
+    events = tx.events.stream(statement_stream(issued["sla_id"], first))
+    return [event for event in events if event.payload["statement_version"] < issued["statement_version"]]
+
+
+def _telemetry(tx: Transaction, issued: Mapping[str, Any], seals: Sequence[StoredEvent]) -> dict[str, Any]:
+    root = issued["telemetry_root"]
+    signatures = tx.events.stream(telemetry_stream(int(issued["seal_key"])))
+    signed = next(event for event in signatures if event.payload["telemetry_root"] == root)
     return {
-        "root": issued["telemetry_root"],
+        "root": root,
         "windows": issued["windows"],
-        "blocks": blocks,
+        "blocks": [event.payload["block_hash"] for event in seals],
         "signature": {"r8": signed.payload["r8"], "s": signed.payload["s"]},
     }
 
@@ -142,14 +151,15 @@ def _proof(
     tx: Transaction, issued: Mapping[str, Any], proof: Mapping[str, Any], document: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The members that come with a proof."""
-    salts = load_salts(tx.secrets, int(issued["seal_key"]), 0)
+    salts = load_salts(tx, issued)
     committed = document["compensation"]["credit_visibility"] == "committed"
+    context = {"chain_id": proof["chain_id"], "registry": proof["registry"], "prev_ctx": proof["previous_ctx"]}
+    if earlier := proved_before(tx, issued):
+        replaced = proved(tx, earlier[-1].payload["statement_id"])
+        if replaced is not None:
+            context["prev_signals"] = replaced.payload["signals"]
     return {
-        "context": {
-            "chain_id": proof["chain_id"],
-            "registry": proof["registry"],
-            "prev_ctx": proof["previous_ctx"],
-        },
+        "context": context,
         "base": {"salt": str(salts.base)},
         "credit_salt": str(salts.credit) if committed else None,
         "proof": {

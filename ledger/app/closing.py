@@ -27,10 +27,15 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """A closed period and the terms that were in force when it was closed."""
+    """A closed period and the terms that were in force when it was closed.
+
+    With ``superseded`` facts of it changed after the event it was loaded by, and what follows from that change takes in
+    everything before.
+    """
 
     registered: RegisteredAgreement
     period: Period
+    superseded: bool
 
 
 def close_period(
@@ -83,12 +88,19 @@ def closing_of(tx: Transaction, sla_id: str, period: Period) -> StoredEvent | No
 
 
 def load_closing(tx: Transaction, event_id: str, attestor: Attestor) -> Closing:
-    """The period that a ``period_closed`` event closed, under the terms it names. Raises ``NotFound``."""
-    payload = tx.events.by_id(event_id).payload
+    """The period that a ``period_closed`` or ``period_facts_changed`` event is about, under the terms it names.
+
+    Raises ``NotFound``.
+    """
+    found = tx.events.by_id(event_id)
+    payload = found.payload
     for event in tx.events.stream(agreement_stream(payload["sla_id"])):
         if event.payload["doc_sha256"] == payload["doc_sha256"]:
             registered = registered_agreement(event.payload, attestor)
-            return Closing(registered, period_named(registered.agreement, payload["period"]))
+            period = period_named(registered.agreement, payload["period"])
+            following = tx.events.stream(closing_stream(registered.sla_id, period.first))
+            superseded = any(event.version > found.version for event in following)
+            return Closing(registered, period, superseded)
     raise NotFound(
         f"no agreement {payload['sla_id']} with the document {payload['doc_sha256']} is registered here",
         sla_id=payload["sla_id"],

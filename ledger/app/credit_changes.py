@@ -13,15 +13,13 @@ from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
 from ledger.app.attestations import proved
+from ledger.app.credit_lines import Line, current_lines
 from ledger.app.ports import Database, Transaction
 from ledger.domain.credit_lines import LineStatus
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import credit_lines_stream, reversal_line_id, statement_of_line
 from ledger.errors import CreditLineRefused, IdempotencyConflict, NotFound
-
-Line = Mapping[str, Any]
-"""A line as events say it (``ledger.domain.credit_events``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def _changed(
     statement_id = statement_of_line(line_id)
     stream = credit_lines_stream(statement_id or line_id[:100])
     events = [] if statement_id is None else list(tx.events.stream(stream))
-    line = _current(events).get(line_id)
+    line = current_lines(events).get(line_id)
     if line is None:
         raise NotFound(f"there is no credit line {line_id[:140]}", line_id=line_id[:140])
     before = next((event for event in events if event.payload.get("request") == asked.request), None)
@@ -144,21 +142,6 @@ def _changed(
         idempotency_key=f"credit-change/{asked.request}",
     )
     return payload
-
-
-def _current(events: list[StoredEvent]) -> dict[str, Line]:
-    """Every line and reversal entry of a statement as it is now."""
-    lines: dict[str, Line] = {}
-    for event in events:
-        payload = event.payload
-        if event.type == "credit_line_issued":
-            changed = [payload]
-        elif event.type == "credit_line_reversed":
-            changed = [payload["reversed"], payload["entry"]]
-        else:
-            changed = [payload["line"]]
-        lines |= {line["line_id"]: line for line in changed}
-    return lines
 
 
 def _subject(event: StoredEvent) -> str:

@@ -43,7 +43,10 @@ class Salts:
 
 @dataclass(frozen=True, slots=True)
 class StatementContext:
-    """Where and for which version a statement counts; ``previous`` is the ctx it replaces, 0 for the first."""
+    """Where and for which version a statement counts; ``previous`` is the ctx it replaces, 0 for the first.
+
+    ``statement_version`` counts the versions of a period that carry a proof: the others are nowhere but in the log.
+    """
 
     chain_id: int
     registry: str
@@ -97,6 +100,10 @@ class Attestor(Protocol):
         """Prove and check one statement; slow. Raises ``Refused`` where no honest proof exists."""
         ...
 
+    def context(self, agreement: Agreement, period: Period, context: StatementContext) -> int:
+        """The ctx of a statement."""
+        ...
+
     def leaf(self, recording: Recording) -> bytes:
         """The statement as a leaf of a batch root."""
         ...
@@ -128,7 +135,8 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A proved statement for the registry."""
+    """A proved statement for the registry; ``previous_signals`` are those of the version it replaces, empty for the
+    first."""
 
     sla_id: str
     start_ns: int
@@ -137,6 +145,7 @@ class Recording:
     circuit_id: bytes
     signals: tuple[int, ...]
     proof: bytes
+    previous_signals: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

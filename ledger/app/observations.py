@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
+from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
 from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
-from ledger.domain.interval import Interval
+from ledger.domain.interval import Interval, covered, union
 from ledger.domain.naming import observations_stream
 from ledger.domain.observation import (
     BodyBook,
@@ -53,21 +55,25 @@ def record_observations(
 
     ``declared_complete`` is the span for which the collector declares its log complete; it is what makes a window
     without rows idle instead of missing. A row of the batch outside that span is rejected, because the collector does
-    not stand by it. The same batch with the same declaration is recorded once for an agreement.
-    Raises ``VersionConflict`` where another batch of the source was recorded meanwhile.
+    not stand by it. The same batch with the same declaration is recorded once for an agreement. Of the periods that are
+    closed, those that it says something new of are judged anew.
+    Raises ``VersionConflict`` where another batch of the source was recorded meanwhile, and ``ClaimDeadlinePassed``
+    where it says something new of a closed period too late: then nothing of it is recorded.
     """
     agreement = registered.agreement
     tx.identities.reserve(registered.sla_id, agreement.source)
     digest = tx.batches.put(data)
     stream = observations_stream(registered.sla_id, agreement.source)
     declared = _span(declared_complete)
-    following = 0
+    following, complete = 0, list[Interval]()
     for event in tx.events.stream(stream):
         following = event.version + 1
+        if (before := event.payload["declared_complete"]) is not None:
+            complete.append(Interval(int(before["from_ns"]), int(before["to_ns"])))
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
             receipt = Receipt(event.id, event.stream, event.version, event.seq)
             return RecordedBatch(digest, _counts_of(event.payload), receipt)
-    counts, span = _classify(tx, registered, read_rows(data), declared_complete)
+    counts, span, changed = _classify(tx, registered, read_rows(data), declared_complete)
     payload = {
         "sla_id": registered.sla_id,
         "source": agreement.source,
@@ -88,7 +94,40 @@ def record_observations(
         [NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)],
         expected_version=following,
     )
+    changed |= _newly_complete(agreement, declared_complete, complete)
+    for period in sorted(changed, key=lambda period: period.interval.start_ns):
+        facts_changed(
+            tx,
+            registered,
+            period,
+            cause="observations",
+            reason=f"the batch {digest[:16]} of {agreement.source} came after the period was closed",
+            fact=receipt.event_id,
+            now_ns=now_ns,
+        )
     return RecordedBatch(digest, counts, receipt)
+
+
+def _newly_complete(agreement: Agreement, declared: Interval | None, complete: Sequence[Interval]) -> set[Period]:
+    """The periods of which a declaration covers something that none before it did."""
+    known = union(complete)
+    if declared is None or covered(declared, known):
+        return set()
+    return {
+        period for period in _touched(agreement, declared) if not covered(_shared(period.interval, declared), known)
+    }
+
+
+def _touched(agreement: Agreement, interval: Interval) -> Iterator[Period]:
+    """Every period that shares an instant with an interval: rolling ones overlap."""
+    period = agreement.periods.ending_after(interval.start_ns)
+    while period is not None and period.interval.start_ns < interval.end_ns:
+        yield period
+        period = agreement.periods.after(period)
+
+
+def _shared(one: Interval, other: Interval) -> Interval:
+    return Interval(max(one.start_ns, other.start_ns), min(one.end_ns, other.end_ns))
 
 
 @dataclass(slots=True)
@@ -106,15 +145,16 @@ def _classify(
     registered: RegisteredAgreement,
     rows: Rows,
     declared_complete: Interval | None,
-) -> tuple[VerdictCounts, Interval | None]:
-    """Verdicts of the rows against everything this source reported before, and the span of the accepted ones.
+) -> tuple[VerdictCounts, Interval | None, set[Period]]:
+    """Verdicts of the rows against everything this source reported before, the span of the accepted ones, and the
+    periods of which they say something new.
 
     The rule is the ``Evaluator``'s, for every period of the agreement at once.
     """
-    counts, accepted_ns = VerdictCounts(), list[int]()
+    counts, accepted_ns, changed = VerdictCounts(), list[int](), set[Period]()
     scope = (registered.sla_id, registered.agreement.source)
-    for name, of_period in _by_period(registered.agreement, rows, declared_complete, counts).items():
-        ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)
+    for period, of_period in _by_period(registered.agreement, rows, declared_complete, counts).items():
+        ids = request_id_digests(identity_scope(*scope, str(period)), of_period.request_ids)
         body_of = dict(zip(ids, of_period.bodies, strict=True))
         # In the order of the store's index, which looks them up and adds them.
         ordered = sorted(body_of)
@@ -123,23 +163,26 @@ def _classify(
             # Nothing was said of any of them before: what nearly every batch comes to.
             tx.identities.add(*scope, [(id_digest, body_of[id_digest]) for id_digest in ordered])
             counts.accepted += len(ids)
+            changed |= set(_touched(registered.agreement, period.interval))
             accepted_ns += (min(of_period.starts_ns), max(of_period.starts_ns))
             continue
         book = BodyBook(known)
         verdicts = list(map(book.classify, ids, of_period.bodies))
         tx.identities.add(*scope, book.new)
+        if book.new:
+            changed |= set(_touched(registered.agreement, period.interval))
         counts.accepted += verdicts.count(Verdict.ACCEPTED)
         counts.duplicates += verdicts.count(Verdict.DUPLICATE)
         counts.conflicts += verdicts.count(Verdict.CONFLICT)
         found = [at for at, verdict in zip(of_period.starts_ns, verdicts, strict=True) if verdict is Verdict.ACCEPTED]
         accepted_ns += (min(found), max(found)) if found else ()
-    return counts, Interval(min(accepted_ns), max(accepted_ns) + 1) if accepted_ns else None
+    return counts, Interval(min(accepted_ns), max(accepted_ns) + 1) if accepted_ns else None, changed
 
 
 def _by_period(
     agreement: Agreement, rows: Rows, declared_complete: Interval | None, counts: VerdictCounts
-) -> dict[str, _PeriodRows]:
-    """The usable rows by the name of their period; the others are counted as rejected."""
+) -> dict[Period, _PeriodRows]:
+    """The usable rows by their period; the others are counted as rejected."""
     sorting = _Sorting(agreement, declared_complete, counts)
     for each in rows:
         if type(each) is not RequestColumns:
@@ -154,12 +197,14 @@ class _Sorting:
     """Puts usable rows to their periods."""
 
     def __init__(self, agreement: Agreement, declared_complete: Interval | None, counts: VerdictCounts) -> None:
-        self.usable: defaultdict[str, _PeriodRows] = defaultdict(_PeriodRows)
+        self.usable: defaultdict[Period, _PeriodRows] = defaultdict(_PeriodRows)
         self._agreement = agreement
         self._service = agreement.service
         self._declared = declared_complete
         self._counts = counts
+        self._found: Period | None = None
         self._period: Interval | None = None
+        self._rows: _PeriodRows | None = None
 
     def take(self, row: RequestRow | RowRejection) -> None:
         if isinstance(row, RowRejection):
@@ -193,14 +238,16 @@ class _Sorting:
     def _find(self, start_ns: int) -> bool:
         """Whether a period holds this instant; a log is mostly in order, so it is nearly always that of the last."""
         if self._period is None or start_ns not in self._period:
-            found = period_at(self._agreement, start_ns)
-            self._period = None if found is None else found.interval
-            self._name = str(found)
+            self._found = period_at(self._agreement, start_ns)
+            self._period = None if self._found is None else self._found.interval
+            self._rows = None
         return self._period is not None
 
     @property
     def _usable(self) -> _PeriodRows:
-        return self.usable[self._name]
+        if self._rows is None and self._found is not None:
+            self._rows = self.usable[self._found]
+        return self._rows  # type: ignore[return-value]
 
 
 def _span(interval: Interval | None) -> dict[str, str] | None:

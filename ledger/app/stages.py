@@ -1,4 +1,5 @@
-"""What follows a closed period: judge its windows, then issue its statement. Proof and anchor follow that.
+"""What follows a closed period, or facts about it that came later: judge its windows, then issue its statement or the
+next version of it. Proof and anchor follow that. Of facts that came in quick succession the last one settles all.
 
 Each stage is one transaction and may run twice: what it appends is bound to its place, so that the second time
 changes nothing.
@@ -6,24 +7,27 @@ changes nothing.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
+from ledger.app.attestations import anchored
 from ledger.app.closing import load_closing
 from ledger.app.evidence import Attestor, Collector, TelemetrySignature
 from ledger.app.observations import ReadRows
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Randomness, Transaction
 from ledger.app.retrying import pause_s
-from ledger.app.statements import issue_statement, issued_event
+from ledger.app.statements import issue_statement, issued_event, proved_before
 from ledger.app.telemetry import FindEvidence
 from ledger.app.violations import record_violations
 from ledger.app.windows import evaluate_windows, load_windows
 from ledger.domain.agreement import Agreement
 from ledger.domain.instant import Clock
-from ledger.domain.naming import agreement_stream, statement_id
-from ledger.domain.settlement import SettlementState, attestability
+from ledger.domain.naming import agreement_stream, statement_stream
+from ledger.domain.restatement import carries_proof
+from ledger.domain.settlement import attestability
 from ledger.domain.window import period_named
-from ledger.errors import NotFound, NotYet
+from ledger.errors import NotYet
 
 TURN_RETRY_S = 2.0
 """The shortest pause between two looks whether it is a period's turn."""
@@ -46,9 +50,11 @@ def evaluate_period(
     find_evidence: FindEvidence,
     clock: Clock,
 ) -> None:
-    """Judge the windows of the period that an event closed, record its violations, and queue its settlement."""
+    """Judge the windows of the period that an event is about, record its violations, and queue its settlement."""
     with database.begin() as tx:
         closing = load_closing(tx, event_id, attestor)
+        if closing.superseded:
+            return
         registered, period = closing.registered, closing.period
         judged = evaluate_windows(tx, registered, period, read_rows=read_rows)
         record_violations(tx, registered, period, judged, find_evidence=find_evidence, now_ns=clock.now_ns())
@@ -64,15 +70,18 @@ def compensate_period(
     randomness: Randomness,
     clock: Clock,
 ) -> None:
-    """Issue the statement of the period that an event closed, from its judged windows.
+    """Issue the statement of the period that an event is about, or its next version, from its judged windows.
 
     Raises ``CollectorUnknown`` where it must be sealed and the collector's key is not held here.
     """
     with database.begin() as tx:
         closing = load_closing(tx, event_id, attestor)
         registered, period = closing.registered, closing.period
-        # Nobody judges between the look at the windows and the statement.
+        # Nobody judges, and no late fact comes, between the look at the windows and the statement.
         tx.identities.reserve(registered.sla_id, registered.agreement.source)
+        closing = load_closing(tx, event_id, attestor)
+        if closing.superseded:
+            return
         judged = load_windows(tx, registered, period)
         issue_statement(
             tx,
@@ -87,34 +96,43 @@ def compensate_period(
 
 
 def wait_for_turn(database: Database, event_id: str, *, clock: Clock) -> None:
-    """Raises ``NotYet`` where the period before that of an ``attestation_recorded`` event is to be recorded first.
+    """Raises ``NotYet`` where something before the statement of an ``attestation_recorded`` event is recorded first.
 
-    The registry takes the periods of an agreement one after the other. One that will never be recorded there (it was
-    withheld) is not waited for: the registry says then what it misses. The longer it waits, the rarer it looks.
+    The registry takes the versions of a period, and the periods of an agreement, one after the other. A period that
+    will never be recorded there (it was withheld) is not waited for: the registry says then what it misses. The longer
+    it waits, the rarer it looks.
     """
     with database.read() as tx:
         proof = tx.events.by_id(event_id)
         statement = issued_event(tx, proof.payload["statement_id"]).payload
-        row = tx.views.agreement(statement["sla_id"])
-        agreement = Agreement.from_document(row["document"])
-        period = period_named(agreement, statement["period"])
-        first_start_ns = _first_start_ns(tx, statement["sla_id"])
-        if first_start_ns is None or period.interval.start_ns <= first_start_ns or attestability(agreement):
-            return
-        before = agreement.periods.before(period)
-        if before is None:
-            return
-        try:
-            earlier = tx.views.statement(statement_id(statement["sla_id"], before.first, 1))
-        except NotFound:
-            earlier = None
-    if earlier is None or (earlier["state"] == SettlementState.SETTLED and earlier["anchor"] is None):
+        waits_for = _recorded_first(tx, statement)
+    if waits_for is not None:
         raise NotYet(
-            f"the period {before} of this agreement is recorded before {period}; it is not on chain yet",
-            period=str(period),
-            waits_for=str(before),
+            f"{waits_for} of this agreement is recorded before {statement['statement_id']}; it is not on chain yet",
+            period=statement["period"],
+            waits_for=waits_for,
             retry_after_s=pause_s(proof.recorded_at_ns, clock.now_ns(), least_s=TURN_RETRY_S),
         )
+
+
+def _recorded_first(tx: Transaction, statement: Mapping[str, Any]) -> str | None:
+    """The statement or period that the registry takes before a statement (its payload), where it is still to come."""
+    earlier = proved_before(tx, statement)
+    if earlier:
+        replaced = str(earlier[-1].payload["statement_id"])
+        return replaced if anchored(tx, replaced) is None else None
+    agreement = Agreement.from_document(tx.views.agreement(statement["sla_id"])["document"])
+    period = period_named(agreement, statement["period"])
+    first_start_ns = _first_start_ns(tx, statement["sla_id"])
+    if first_start_ns is None or period.interval.start_ns <= first_start_ns or attestability(agreement):
+        return None
+    before = agreement.periods.before(period)
+    if before is None:
+        return None
+    versions = [event.payload for event in tx.events.stream(statement_stream(statement["sla_id"], before.first))]
+    proving = [each["statement_id"] for each in versions if carries_proof(each)]
+    recorded = any(anchored(tx, name) is not None for name in proving)
+    return None if recorded or (versions and not proving) else f"the period {before}"
 
 
 class _Named:

@@ -1,21 +1,31 @@
-"""Closing a period: seal its windows, settle it, and issue the statement."""
+"""Settling a closed period: seal its windows, settle it, and issue the statement, or the next version of it.
+
+A statement that is issued is never edited. Where the facts of its period changed later and what follows from them is
+something else, another version says so: what it replaces, why, and by how much it differs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.credit_lines import issue_credit_lines
-from ledger.app.evidence import Attestor, Collector, Salts, Seal
+from ledger.app.evidence import Attestor, Collector, Seal
 from ledger.app.outbox import Stage
-from ledger.app.ports import Randomness, Receipt, Secrets, Transaction
+from ledger.app.ports import Randomness, Receipt, Transaction
+from ledger.app.restating import Restated, last_change, restated
+from ledger.app.sealing import Sealing, reseal_period, seal_period
 from ledger.app.windows import JudgedPeriod, load_windows
-from ledger.domain.attested import SCALAR_ORDER
 from ledger.domain.calendar import Period, tzdata_version
+from ledger.domain.claims import accepts_until_ns
 from ledger.domain.events import NewEvent, StoredEvent
-from ledger.domain.naming import seal_stream, statement_id, statement_stream, telemetry_stream
+from ledger.domain.naming import statement_id, statement_stream
+from ledger.domain.restatement import carries_proof
 from ledger.domain.settlement import Settlement, SettlementState, settle
+from ledger.domain.violations import violations
 from ledger.errors import NotFound
 
 
@@ -47,63 +57,97 @@ def issue_statement(
 ) -> IssuedStatement:
     """Seal, settle and issue with credit lines; a settled, attestable statement is queued for its proof.
 
-    Issuing again for unchanged windows gives the same statement. A closed period whose windows changed needs a
-    restatement, which this release does not make: it raises ``IdempotencyConflict``.
+    Where the newest statement of the period says and pays the same, violation by violation, that one is given back and
+    nothing is written; where it does not, the next version is issued. ``judged`` has in it every fact that the stream
+    of the period's closing tells of. Raises ``VersionConflict`` where another version was issued meanwhile.
     """
-    agreement = registered.agreement
-    settlement = settle(agreement, period, judged.windows)
-    attestable = not settlement.not_attestable
+    closing = last_change(tx, registered, period)
+    earlier = list(tx.events.stream(statement_stream(registered.sla_id, period.first)))
+    settlement = settle(registered.agreement, period, judged.windows)
+    sealing = Sealing(attestor, collector, randomness, now_ns)
+    if not earlier:
+        seal = None if settlement.not_attestable else seal_period(tx, registered, period, judged, sealing)
+        return _issue(tx, registered, settlement, judged, seal, earlier, None, closing)
+    newest = earlier[-1]
+    before = load_windows(tx, registered, period, before_seq=newest.place)
+    if not _differs(registered, newest, before, settlement, judged):
+        return IssuedStatement(newest.payload["statement_id"], len(earlier), settlement, _receipt(newest))
+    replaced = restated(tx, registered, settlement, newest, closing)
     seal = None
-    if attestable:
-        seal = _seal(tx, registered, period, judged, attestor, collector, randomness, now_ns)
-    version = 1
+    if not settlement.not_attestable:
+        seal = reseal_period(
+            tx, registered, period, before, judged, sealing, version=len(earlier) + 1, reason=replaced.reason
+        )
+    return _issue(tx, registered, settlement, judged, seal, earlier, replaced, closing)
+
+
+def _issue(
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    settlement: Settlement,
+    judged: JudgedPeriod,
+    seal: Seal | None,
+    earlier: Sequence[StoredEvent],
+    replaced: Restated | None,
+    closing: StoredEvent | None,
+) -> IssuedStatement:
+    period, version = settlement.period, len(earlier) + 1
     name = statement_id(registered.sla_id, period.first, version)
-    coverage = settlement.coverage
     payload = {
         "statement_id": name,
         "sla_id": registered.sla_id,
-        "doc_sha256": agreement.doc_sha256.hex(),
+        "doc_sha256": registered.agreement.doc_sha256.hex(),
         "terms_version": registered.terms_version,
         "statement_version": version,
         "period": str(period),
         "start_ns": str(period.interval.start_ns),
         "end_ns": str(period.interval.end_ns),
         "tzdata": tzdata_version(),
-        "windows": coverage.windows,
-        "observed": coverage.observed,
-        "excluded": coverage.excluded,
-        "idle": coverage.idle,
-        "state": str(settlement.state),
-        "objectives": [
-            {
-                "id": result.objective.id,
-                "good": result.good,
-                "valid": result.valid,
-                "target": result.objective.target,
-                "state": str(result.state),
-            }
-            for result in settlement.objectives
-        ],
-        "credit": None
-        if settlement.credit is None
-        else {"currency": settlement.currency, "minor_units": str(settlement.credit)},
-        "trace": {} if settlement.trace is None else settlement.trace.as_document(),
-        "attestable": attestable,
+        "accepts_until_ns": str(accepts_until_ns(registered.agreement, period)),
+        **({} if closing is None else {"closing_event": closing.id}),
+        **settlement.as_document(),
+        "attestable": not settlement.not_attestable,
         "unattested_reasons": list(settlement.not_attestable),
         "seal_key": None if seal is None else str(seal.seal_key),
         "telemetry_root": None if seal is None else str(seal.root),
+        **({} if replaced is None else replaced.as_members()),
     }
     (receipt,) = tx.events.append(
         statement_stream(registered.sla_id, period.first),
         [NewEvent("statement_issued", payload, occurred_at_ns=period.interval.end_ns)],
         expected_version=version - 1,
-        idempotency_key=f"statement/{name}",
     )
-    issue_credit_lines(tx, registered, settlement, judged.windows, statement_id=name, statement_event=receipt.event_id)
+    issue_credit_lines(
+        tx,
+        registered,
+        settlement,
+        judged.windows,
+        statement_id=name,
+        statement_event=receipt.event_id,
+        earlier=[event.payload["statement_id"] for event in earlier],
+        reason=None if replaced is None else replaced.reason,
+    )
     issued = IssuedStatement(name, version, settlement, receipt)
     if issued.proof_due:
         tx.outbox.add(receipt.event_id, Stage.PROVE)
     return issued
+
+
+def _differs(
+    registered: RegisteredAgreement,
+    newest: StoredEvent,
+    before: JudgedPeriod,
+    settlement: Settlement,
+    judged: JudgedPeriod,
+) -> bool:
+    """Whether the newest statement says something else, or pays it for other violations.
+
+    A statement of an older release may say less: what it does not say is not compared.
+    """
+    said, figures = newest.payload, settlement.as_document()
+    if any(said[name] != value for name, value in figures.items() if name in said):
+        return True
+    return violations(registered.agreement, before.windows) != violations(registered.agreement, judged.windows)
 
 
 def issued_event(tx: Transaction, statement_id: str) -> StoredEvent:
@@ -126,87 +170,22 @@ def issued_for(tx: Transaction, registered: RegisteredAgreement, period: Period)
     settlement = settle(
         registered.agreement, period, load_windows(tx, registered, period, before_seq=newest.seq).windows
     )
-    payload, receipt = newest.payload, Receipt(newest.id, newest.stream, newest.version, newest.seq)
-    return IssuedStatement(payload["statement_id"], payload["statement_version"], settlement, receipt)
+    payload = newest.payload
+    return IssuedStatement(payload["statement_id"], payload["statement_version"], settlement, _receipt(newest))
 
 
-def load_salts(secrets: Secrets, seal_key: int, blocks: int) -> Salts:
-    """The secret salts of a period sealed in this many blocks; raises ``NotFound``."""
-    base, credit = (_get(secrets, _salt_name(seal_key, name)) for name in ("base", "credit"))
-    return Salts(tuple(_get(secrets, _salt_name(seal_key, index)) for index in range(blocks)), base, credit)
+def proved_before(tx: Transaction, statement: Mapping[str, Any]) -> list[StoredEvent]:
+    """The events of the earlier versions of a statement (its payload) that carry a proof, oldest first.
 
-
-def _seal(
-    tx: Transaction,
-    registered: RegisteredAgreement,
-    period: Period,
-    judged: JudgedPeriod,
-    attestor: Attestor,
-    collector: Collector,
-    randomness: Randomness,
-    now_ns: int,
-) -> Seal:
-    """Seal every block, keep its salts, and have the collector sign the root."""
-    agreement, count = registered.agreement, attestor.block_count(len(judged.windows))
-    seal_key = attestor.seal_key(agreement, period)
-    names = [*(str(index) for index in range(count)), "base", "credit"]
-    salts = [_get_or_make(tx.secrets, _salt_name(seal_key, name), randomness) for name in names]
-    seal = attestor.seal(agreement, period, judged.windows, salts[:count])
-    per_block = seal.windows_per_block
-    blocks = [
-        NewEvent(
-            "block_sealed",
-            {
-                "sla_id": registered.sla_id,
-                "seal_key": str(seal_key),
-                "block": index,
-                "block_hash": str(block_hash),
-                "first_window": index * per_block,
-                "windows": max(0, min(per_block, len(judged.windows) - index * per_block)),
-                "inputs": list(judged.inputs),
-            },
-            occurred_at_ns=period.interval.end_ns,
-        )
-        for index, block_hash in enumerate(seal.blocks)
+    A proof counts its versions without those that were withheld: the registry never hears of them.
+    """
+    first = date.fromisoformat(statement["period"].partition("/")[0])
+    return [
+        event
+        for event in tx.events.stream(statement_stream(statement["sla_id"], first))
+        if event.payload["statement_version"] < statement["statement_version"] and carries_proof(event.payload)
     ]
-    tx.events.append(seal_stream(seal_key), blocks, expected_version=0, idempotency_key=f"seal/{seal_key}")
-    signature = collector.sign(seal.root)
-    tx.events.append(
-        telemetry_stream(seal_key),
-        [
-            NewEvent(
-                "telemetry_signed",
-                {
-                    "sla_id": registered.sla_id,
-                    "seal_key": str(seal_key),
-                    "telemetry_root": str(seal.root),
-                    "r8": {"x": str(signature.r8[0]), "y": str(signature.r8[1])},
-                    "s": str(signature.s),
-                },
-                occurred_at_ns=now_ns,
-            )
-        ],
-        expected_version=0,
-        idempotency_key=f"telemetry/{seal_key}/{seal.root}",
-    )
-    return seal
 
 
-def _get_or_make(secrets: Secrets, name: str, randomness: Randomness) -> int:
-    try:
-        return _get(secrets, name)
-    except NotFound:
-        value = SCALAR_ORDER
-        while value >= SCALAR_ORDER:
-            value = int.from_bytes(randomness.bytes(32), "big") >> 2
-        secrets.put(name, value.to_bytes(32, "big"))
-        return value
-
-
-def _salt_name(seal_key: int, what: str | int) -> str:
-    """Where the salt of a block (its index), of the base or of the credit is kept."""
-    return f"salt/{seal_key}/{what}"
-
-
-def _get(secrets: Secrets, name: str) -> int:
-    return int.from_bytes(secrets.get(name), "big")
+def _receipt(event: StoredEvent) -> Receipt:
+    return Receipt(event.id, event.stream, event.version, event.seq)

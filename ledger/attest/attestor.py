@@ -94,6 +94,9 @@ class CircuitAttestor:
             dev_unsafe=key.manifest["dev_unsafe"] is not False,
         )
 
+    def context(self, agreement: Agreement, period: Period, context: StatementContext) -> int:
+        return context_value(agreement, period, context)
+
     def leaf(self, recording: Recording) -> bytes:
         signals = statement.Signals(*recording.signals)
         return statement.leaf(signals, statement.proof_hash(recording.proof), recording.circuit_id)

@@ -26,6 +26,7 @@ TRUST_FORMAT = "sla-ledger/trust/v1"
 MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 MAX_TRUST_BYTES = 64 * 1024
 MAX_BLOCKS = 30
+MAX_VERSIONS = 1000
 
 HASH = Text(r"[0-9a-f]{64}", "64 lowercase hex digits", 64)
 UINT = Text(r"0|[1-9]\d{0,77}", "a decimal integer", 78)
@@ -58,6 +59,14 @@ def _event(event_type: str) -> Object:
     )
 
 
+def _seal() -> Object:
+    """``block_sealed`` or ``block_resealed``, which says more; ``checks`` tells which it has to be."""
+    event, resealed = _event("block_sealed"), EVENT_TYPES["block_resealed"].payload.required
+    sealed = EVENT_TYPES["block_sealed"].payload.required
+    more = {name: shape for name, shape in resealed.items() if name not in sealed}
+    return Object({**event.required, "payload": Object(sealed, more)})
+
+
 VERIFICATION_KEY = Object(
     {
         "protocol": OneOf(("groth16",)),
@@ -76,9 +85,15 @@ BUNDLE = Object(
         "format": OneOf((BUNDLE_FORMAT,)),
         "agreement": SIGNED_AGREEMENT,
         "statement": _event("statement_issued"),
-        "seals": ListOf(_event("block_sealed"), 0, MAX_BLOCKS),
+        "seals": ListOf(_seal(), 0, MAX_BLOCKS),
         "log": Object({"vkey": _VKEY, "checkpoint": Text(max_length=20_000)}),
-        "context": Nullable(Object({"chain_id": UINT, "registry": EVM_ADDRESS, "prev_ctx": FIELD_ELEMENT})),
+        "context": Nullable(
+            Object(
+                {"chain_id": UINT, "registry": EVM_ADDRESS, "prev_ctx": FIELD_ELEMENT},
+                # Of the proof it replaces.
+                {"prev_signals": ListOf(FIELD_ELEMENT, SIGNAL_COUNT, SIGNAL_COUNT)},
+            )
+        ),
         "telemetry": Nullable(
             Object(
                 {
@@ -114,6 +129,8 @@ BUNDLE = Object(
         ),
         "issuer_signature": ED25519_SIGNATURE,
     },
+    # The earlier versions of a restatement.
+    {"previous": ListOf(_event("statement_issued"), 1, MAX_VERSIONS)},
     title="sla-ledger bundle v1",
 )
 

@@ -21,6 +21,7 @@ from ledger.domain.attested import OBJECTIVES
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.proration import terms_for
+from ledger.domain.restatement import carries_proof
 from ledger.domain.settlement import attestability
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import coverage_ok, period_named
@@ -93,18 +94,38 @@ class Case:
         return attested_terms(self.agreement).hash()
 
     @cached_property
+    def earlier(self) -> tuple[Mapping[str, Any], ...]:
+        """The payloads of the earlier versions of the statement, oldest first."""
+        earlier = tuple(event["payload"] for event in self.bundle.get("previous", ()))
+        version = self.issued["statement_version"]
+        require(len(earlier) == version - 1, f"version {version} comes with the {version - 1} before it")
+        return earlier
+
+    @cached_property
+    def proofs_before(self) -> int:
+        """How many of the earlier versions carry a proof: a proof counts the others not."""
+        return sum(carries_proof(issued) for issued in self.earlier)
+
+    @cached_property
+    def previous_ctx(self) -> int:
+        """The ctx of the version that the proof replaces, 0 for the first: each follows from the one before it."""
+        previous = 0
+        for version in range(1, self.proofs_before + 1):
+            previous = self._ctx(version, previous)
+        return previous
+
+    @cached_property
     def ctx(self) -> int:
+        return self._ctx(self.proofs_before + 1, self.previous_ctx)
+
+    def _ctx(self, version: int, previous: int) -> int:
         context = self.bundle["context"]
         require(context is not None, "the bundle names no chain and registry")
         return context_value(
             self.agreement,
             self.period,
             StatementContext(
-                int(context["chain_id"]),
-                context["registry"],
-                self.issued["terms_version"],
-                self.issued["statement_version"],
-                int(context["prev_ctx"]),
+                int(context["chain_id"]), context["registry"], self.issued["terms_version"], version, previous
             ),
         )
 

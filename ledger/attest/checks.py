@@ -5,7 +5,7 @@ A function returns what it established, for people, or raises; ``verification`` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledger.app.agreements import require_signatures
@@ -14,6 +14,7 @@ from ledger.attest import babyjub, evm_tx, signing, telemetry
 from ledger.attest import statement as formats
 from ledger.attest.case import Case, require, require_same
 from ledger.attest.groth16 import check_proof
+from ledger.attest.keccak import keccak256
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import CreditTrace, credit_trace
@@ -21,6 +22,7 @@ from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.events import payload_commitment
 from ledger.domain.money import format_minor_units
 from ledger.domain.naming import seal_stream, statement_id, statement_stream
+from ledger.domain.restatement import differences
 from ledger.domain.verdict import judge
 from ledger.merkle.checkpoint import Checkpoint, OpenedCheckpoint, open_checkpoint
 from ledger.merkle.cosignature import WitnessPolicy, parse_witness_vkey, require_quorum
@@ -81,8 +83,39 @@ def inclusion(case: Case) -> str:
     _require_logged(case.bundle["statement"], checkpoint, "statement_issued", stream, version - 1)
     for index, seal in enumerate(case.bundle["seals"]):
         require(seal["seq"] < case.bundle["statement"]["seq"], f"block {index} was sealed after the statement")
-        _require_logged(seal, checkpoint, "block_sealed", seal_stream(case.seal_key), index)
+        _require_sealed(case, seal, index, checkpoint)
     return f"statement and {len(case.bundle['seals'])} seal(s) are in the log"
+
+
+def restatement(case: Case) -> str:
+    """All versions before this one are in the log, and it says truly what it replaces and by how much it differs."""
+    issued, checkpoint = case.issued, _checkpoint(case)
+    first = issued["statement_version"] == 1
+    for name in ("restates", "reason", "objective_deltas", "credit_delta"):
+        require((name in issued) != first, f"exactly a restatement has {name}")
+    require(("previous" in case.bundle) != first, "exactly a restatement comes with the versions before it")
+    if first:
+        return "it is the first version"
+    stream, before = statement_stream("0x" + case.sla_id.hex(), case.period.first), -1
+    events = case.bundle["previous"]
+    for version, payload in enumerate(case.earlier, 1):
+        event = events[version - 1]
+        require(before < event["seq"] < case.bundle["statement"]["seq"], f"version {version} is not logged in its turn")
+        before = event["seq"]
+        _require_logged(event, checkpoint, "statement_issued", stream, version - 1)
+        name = statement_id("0x" + case.sla_id.hex(), case.period.first, version)
+        same = {member: issued[member] for member in ("sla_id", "doc_sha256", "terms_version", "period")}
+        expected = {**same, "statement_version": version, "statement_id": name}
+        found = {member: payload[member] for member in expected}
+        require(found == expected, f"the event given for version {version} is of another statement")
+    replaced = events[-1]
+    named = {"statement_id": replaced["payload"]["statement_id"], "event_id": replaced["header"]["id"]}
+    said = {name: issued["restates"][name] for name in named}
+    require(said == named, "it restates another statement than the version before it")
+    deltas = differences(replaced["payload"], issued, case.agreement.compensation.currency)
+    for name, value in deltas.items():
+        require_same(issued[name], value, f"{name} is not the difference from the version before it")
+    return f"it replaces {named['statement_id']}, which is in the log, and differs from it as it says"
 
 
 def sealed_telemetry(case: Case) -> str:
@@ -172,9 +205,15 @@ _PROOF_DUE = {True: "this statement must have a proof", False: "this statement c
 
 
 def context(case: Case) -> str:
-    first = case.issued["statement_version"] == 1
-    replaced = case.bundle["context"] is not None and case.bundle["context"]["prev_ctx"] != "0"
-    require(first != replaced, "exactly a restatement names the context it replaces (prev_ctx)")
+    context = case.bundle["context"]
+    require(context is not None, "the bundle names no chain and registry")
+    require(context["prev_ctx"] == str(case.previous_ctx), "prev_ctx is not the context of the version before it")
+    replaced = context.get("prev_signals")
+    require((replaced is not None) == (case.proofs_before > 0), "exactly a restatement names the signals it replaces")
+    if replaced is not None:
+        before = formats.Signals(*(int(signal) for signal in replaced))
+        require(before.ctx == case.previous_ctx, "the replaced signals are of another statement")
+        require(before.terms_hash == case.terms_hash, "the replaced signals are under other terms")
     require(case.signals.ctx == case.ctx, "the proof is for another chain, registry, agreement, period or version")
     return "the proof is for this chain, registry, agreement, period and version"
 
@@ -245,15 +284,14 @@ def anchor(case: Case) -> str:
     require(placed["tx_hash"] == "0x" + transaction.tx_hash.hex(), "tx_hash is not the hash of the transaction")
     parties = (case.agreement.issuer.evm_address, case.agreement.customer.evm_address)
     chain_id, registry = int(case.bundle["context"]["chain_id"]), case.bundle["context"]["registry"]
-    require(case.issued["statement_version"] == 1, "restatements are not recorded by this version of the format")
     recording = evm_tx.Recording(
         sla_id=case.sla_id,
         start_ns=case.period.interval.start_ns,
         end_ns=case.period.interval.end_ns,
         terms_version=case.issued["terms_version"],
-        statement_version=1,
-        prev_ctx=int(case.bundle["context"]["prev_ctx"]),
-        prev_signals_hash=bytes(32),
+        statement_version=case.proofs_before + 1,
+        prev_ctx=case.previous_ctx,
+        prev_signals_hash=_signals_hash(case.bundle["context"].get("prev_signals")),
         circuit_id=case.verification_key.circuit_id(),
         signals=case.signals.as_tuple(),
         proof=bytes.fromhex(case.proof["proof"]),
@@ -269,6 +307,25 @@ def witness_quorum(case: Case, witnesses: Mapping[str, Any]) -> str:
     found = require_quorum(note.text, note.unverified, policy, signing.verify)
     names = ", ".join(cosignature.key.name for cosignature in found)
     return f"{len(found)} of {len(policy.keys)} trusted witnesses cosigned the checkpoint ({names})"
+
+
+def _signals_hash(signals: Sequence[str] | None) -> bytes:
+    """How the registry names the signals that are replaced: keccak256 of their words, zero where none are."""
+    if signals is None:
+        return bytes(32)
+    return keccak256(b"".join(int(signal).to_bytes(32, "big") for signal in signals))
+
+
+def _require_sealed(case: Case, seal: Mapping[str, Any], block: int, checkpoint: Checkpoint) -> None:
+    """The event that seals a block: the first one stands at the block's place in the stream, others after all those."""
+    payload, stream, blocks = seal["payload"], seal_stream(case.seal_key), len(case.bundle["seals"])
+    if "statement_version" not in payload:
+        _require_logged(seal, checkpoint, "block_sealed", stream, block)
+        return
+    version, place = payload["statement_version"], seal["header"]["version"]
+    require(version <= case.issued["statement_version"], f"block {block} was sealed anew for a later version")
+    require(place >= blocks, f"block {block} was sealed anew at place {place} of its stream, before all were sealed")
+    _require_logged(seal, checkpoint, "block_resealed", stream, place)
 
 
 def _checkpoint(case: Case) -> Checkpoint:
@@ -290,6 +347,7 @@ def _require_logged(
     require(known, f"event {seq} is not a {event_type} of a schema from 1 to {newest}")
     require(header["stream"] == stream, f"event {seq} is in the stream {header['stream']}, not {stream}")
     require(header["version"] == version, f"event {seq} is version {header['version']} of its stream, not {version}")
+    EVENT_TYPES[event_type].payload.check(event["payload"], "payload")
     commitment = payload_commitment(event["payload"], bytes.fromhex(event["salt"])).hex()
     require(header["payload_commitment"] == commitment, f"the payload of event {seq} is not the one in the log")
     path = [bytes.fromhex(node) for node in event["inclusion"]]

@@ -68,6 +68,7 @@ _ALWAYS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("period", checks.period),
     ("log checkpoint", checks.log),
     ("log inclusion", checks.inclusion),
+    ("restatement", checks.restatement),
     ("telemetry", checks.sealed_telemetry),
     ("verdict", checks.verdict),
 )

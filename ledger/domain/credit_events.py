@@ -83,9 +83,15 @@ _LINE: Mapping[str, Shape] = {
     "proof_due": Flag(),
     "reverses": Nullable(LINE_ID),
     "reversed_by": Nullable(LINE_ID),
-    "reason": Nullable(Text(max_length=500, what="why it was taken back", visible=True)),
+    "reason": Nullable(Text(max_length=500, what="why it was taken back or differs", visible=True)),
     "billing": Nullable(Object({"reference": BILLING_REFERENCE, "at_ns": INSTANT_NS, "by": _WHO})),
 }
+LINE_ADDED: Mapping[str, Shape] = {
+    # Of a line that says by how much the statement differs: the statement that its own replaces.
+    "restates": STATEMENT_ID,
+}
+"""Optional members of a line."""
+
 _CHANGE: Mapping[str, Shape] = {
     "request": Text(max_length=150, what="the Idempotency-Key of the request", visible=True),
     "by": _WHO,
@@ -100,6 +106,6 @@ VIOLATION_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
 
 CREDIT_LINE_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     "credit_line_issued": _LINE,
-    "credit_line_reversed": {**_CHANGE, "entry": Object(_LINE), "reversed": Object(_LINE)},
-    "credit_applied": {**_CHANGE, "line": Object(_LINE)},
+    "credit_line_reversed": {**_CHANGE, "entry": Object(_LINE, LINE_ADDED), "reversed": Object(_LINE, LINE_ADDED)},
+    "credit_applied": {**_CHANGE, "line": Object(_LINE, LINE_ADDED)},
 }

@@ -21,7 +21,7 @@ from ledger.domain.agreement_schema import (
     NAME,
     SIGNED_AGREEMENT,
 )
-from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, VIOLATION_PAYLOADS
+from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, LINE_ADDED, VIOLATION_PAYLOADS
 from ledger.domain.event_values import (
     CHAIN_ID,
     CURRENCY,
@@ -37,6 +37,7 @@ from ledger.domain.event_values import (
 )
 from ledger.domain.events import ERASABLE_CLASS, LATER_SCHEMAS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
 from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
+from ledger.domain.restatement_events import RESTATEMENT_PAYLOADS, STATEMENT_ADDED
 from ledger.domain.schema import (
     Flag,
     Integer,
@@ -282,6 +283,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "from_size": Integer(1),
         "endorsement": Text(r"[0-9a-f]{128}", "the old key's Ed25519 signature of 128 lowercase hex digits", 128),
     },
+    **RESTATEMENT_PAYLOADS,
     **VIOLATION_PAYLOADS,
     **CREDIT_LINE_PAYLOADS,
     **WEBHOOK_PAYLOADS,
@@ -294,7 +296,11 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
 }
 
 _ADDED: Mapping[str, Mapping[str, Shape]] = {
-    "statement_issued": {"tzdata": Text(r"\d{4}[a-z]{1,2}", "a release of the zone rules such as 2026a", 6)},
+    "statement_issued": {
+        **STATEMENT_ADDED,
+        "tzdata": Text(r"\d{4}[a-z]{1,2}", "a release of the zone rules such as 2026a", 6),
+    },
+    "credit_line_issued": LINE_ADDED,
 }
 """Optional members that version 2 of a type has and version 1 had not. It takes every payload of version 1, and more
 values of some members."""

@@ -47,23 +47,30 @@ def credit_lines_stream(statement_id: str) -> str:
 
 
 def closing_stream(sla_id: str, first: date) -> str:
-    """The closing of the period that starts on local date ``first``; it happens once, as version 0."""
+    """The closing of the period that starts on local date ``first``; it happens once, as version 0. What follows are
+    changes of its facts since."""
     return f"closings/{sla_id}/{first.isoformat()}"
 
 
 def seal_stream(seal_key: int) -> str:
-    """Sealed blocks of one period; stream version j seals block j, so two leaves with one j prove equivocation."""
+    """Sealed blocks of one period: stream version j seals block j for the first time, later ones replace blocks. Two
+    leaves with one version prove equivocation."""
     return f"seal/{seal_key}"
 
 
 def telemetry_stream(seal_key: int) -> str:
-    """The collector's signature over the telemetry root of one sealed period; it signs once, as version 0."""
+    """The collector's signatures over the telemetry roots of one sealed period, one for each root."""
     return f"telemetry/{seal_key}"
 
 
 def statement_stream(sla_id: str, first: date) -> str:
     """Statements of one period; stream version v holds statement version v + 1."""
     return f"statement/{sla_id}/{first.isoformat()}"
+
+
+def finality_stream(statement_id: str) -> str:
+    """That a statement is final; it happens once, as version 0."""
+    return f"finality/{statement_id}"
 
 
 def attestation_stream(statement_id: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import OBJECTIVES, TIERS
@@ -60,6 +61,33 @@ class Settlement:
     credit: int | None
     trace: CreditTrace | None
     not_attestable: tuple[str, ...]
+
+    def as_document(self) -> dict[str, Any]:
+        """The figures as plain JSON: what a statement says, and what its versions are compared by.
+
+        They follow from facts and terms alone, so the same facts give the same canonical bytes in whatever order they
+        came.
+        """
+        coverage = self.coverage
+        return {
+            "windows": coverage.windows,
+            "observed": coverage.observed,
+            "excluded": coverage.excluded,
+            "idle": coverage.idle,
+            "state": str(self.state),
+            "objectives": [
+                {
+                    "id": result.objective.id,
+                    "good": result.good,
+                    "valid": result.valid,
+                    "target": result.objective.target,
+                    "state": str(result.state),
+                }
+                for result in self.objectives
+            ],
+            "credit": None if self.credit is None else {"currency": self.currency, "minor_units": str(self.credit)},
+            "trace": {} if self.trace is None else self.trace.as_document(),
+        }
 
 
 def settle(agreement: Agreement, period: Period, windows: Sequence[Window]) -> Settlement:

@@ -55,7 +55,8 @@ class Forger:
 
     def log(self, events: Sequence[dict[str, Any]] | None = None) -> Forger:
         """Log statement and seals, or ``events``, as they stand now: a new tree under the log's own key."""
-        events = [*self.bundle["seals"], self.bundle["statement"]] if events is None else events
+        if events is None:
+            events = [*self.bundle["seals"], *self.bundle.get("previous", ()), self.bundle["statement"]]
         for event in events:
             commitment = payload_commitment(event["payload"], bytes.fromhex(event["salt"]))
             event["header"]["payload_commitment"] = commitment.hex()
@@ -123,12 +124,19 @@ class Forger:
                 terms_version=self.issued["terms_version"],
                 statement_version=self.issued["statement_version"],
                 prev_ctx=int(self.bundle["context"]["prev_ctx"]),
-                prev_signals_hash=bytes(32),
+                prev_signals_hash=self.replaced_hash(),
                 circuit_id=bytes.fromhex(self.proof["manifest"]["circuit_id"]),
                 signals=tuple(int(signal) for signal in self.proof["signals"]),
                 proof=bytes.fromhex(self.proof["proof"]),
             )
         )
+
+    def replaced_hash(self) -> bytes:
+        """The hash by which the registry is told what the statement replaces."""
+        replaced = self.bundle["context"].get("prev_signals")
+        if replaced is None:
+            return bytes(32)
+        return evm_tx.keccak256(b"".join(int(signal).to_bytes(32, "big") for signal in replaced))
 
 
 def _root(leaves: Sequence[bytes]) -> bytes:

@@ -20,7 +20,7 @@ from ledger.domain.naming import agreement_stream, seal_stream, windows_stream
 from ledger.domain.observation import Reason
 from ledger.domain.settlement import SettlementState
 from ledger.domain.window import WindowState
-from ledger.errors import AgreementNotSigned, IdempotencyConflict, NotFound
+from ledger.errors import AgreementNotSigned, NotFound
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, signed_agreement
 
 HOUR_NS = 3600 * 10**9
@@ -203,12 +203,17 @@ class TestIssuing:
         with desk.database.read() as tx:
             assert tx.outbox.pending() == 1
 
-    def test_a_closed_period_is_not_reopened_by_late_facts(self, desk: Desk) -> None:
+    def test_late_facts_give_another_version_and_edit_none(self, desk: Desk) -> None:
         record(desk, log(row("a")))
-        issue(desk)
+        first = issue(desk)
+        with desk.database.read() as tx:
+            before = issued_event(tx, first.id).payload
         record(desk, log(row("late", error_code=500)))
-        with pytest.raises(IdempotencyConflict):
-            issue(desk)
+        second = issue(desk)
+        assert (first.id[-3:], second.id[-3:], second.version) == (".v1", ".v2", 2)
+        with desk.database.read() as tx:
+            assert issued_event(tx, first.id).payload == before
+            assert issued_event(tx, second.id).payload["restates"]["statement_id"] == first.id
 
     def test_below_the_coverage_floor_it_is_withheld_and_not_proved(self, desk: Desk) -> None:
         start_ns = desk.period.interval.start_ns
