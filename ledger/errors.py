@@ -253,6 +253,18 @@ class CreditLineRefused(Refused):
     code = "credit_line_refused"
 
 
+class ChargesRefused(Refused):
+    """Charges of a period cannot be taken: a rule would have no base, or a statement stands on others already."""
+
+    code = "charges_refused"
+
+
+class ClaimRefused(Refused):
+    """A credit cannot be claimed: too late, claimed before, or there is nothing to claim; ``data`` has the deadline."""
+
+    code = "claim_refused"
+
+
 class ReadOnlyTransaction(Refused):
     """A transaction that was opened for reading tried to write."""
 
@@ -503,6 +515,12 @@ class NotYet(Unavailable):
     """What the work waits for has not happened; it is tried again after ``retry_after_s``, as often as it takes."""
 
     code = "not_yet"
+
+
+class ChargesMissing(NotYet):
+    """A period cannot be settled before finance has handed in its charges; ``data`` names the period."""
+
+    code = "charges_missing"
 
 
 class ChainUnavailable(NotYet):

@@ -1,8 +1,10 @@
 """Scenarios in, verdicts out: every case of ``scenarios/*.yaml`` is a small period and what it must come to.
 
-A case names the ``example`` agreement it starts from and the members it ``set``s. ``rows`` are request rows, as short
+A case names the ``example`` agreement it starts from and the members it ``set``s (empty: takes out), ``<<`` those of
+another case and some more. ``rows`` are request rows, as short
 texts ``id time code ttft_ms e2e_ms`` (``ok`` for no code; latencies of failed rows left out); ``repeat`` multiplies
-a row under numbered ids. Or ``windows`` gives the counts themselves: hour -> good/valid per objective, or a state.
+a row under numbered ids. Or ``windows`` gives the counts themselves: window (``7``) or windows (``7-9``) -> good/valid
+per objective, or a state; ``otherwise`` is what all others have. ``charges`` are lines that finance handed in.
 ``expect`` holds what must come out; what it leaves out is not checked.
 """
 
@@ -19,6 +21,7 @@ import yaml
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
+from ledger.domain.charges import CHARGE_LINES, charges_period, read_charges
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
@@ -28,7 +31,7 @@ from ledger.ingest.request_log import RequestLog
 from tests.unit.domain.samples import agreement, put
 
 FOLDER = Path(__file__).parent / "scenarios"
-KNOWN = {"name", "why", "example", "set", "period", "spans", "rows", "windows", "expect"}
+KNOWN = {"name", "why", "example", "set", "period", "spans", "rows", "windows", "otherwise", "charges", "expect"}
 
 
 def cases() -> Iterator[Any]:
@@ -40,15 +43,19 @@ def cases() -> Iterator[Any]:
 @pytest.mark.parametrize("case", list(cases()))
 def test_scenario(case: dict[str, Any]) -> None:
     assert set(case) <= KNOWN
-    changes = case.get("set", {})
+    changes = _merged(case.get("set", {}))
     example = f"{case.get('example', 'agreement')}.yaml"
-    terms = agreement(lambda d: [put(d, path, value) for path, value in changes.items()], example)
+    terms = agreement(lambda d: [_set(d, path, value) for path, value in changes.items()], example)
     period = period_named(terms, case.get("period", "2023-06-14/P1D"))
     if "rows" in case:
         windows, counts = _from_rows(terms, period, case)
     else:
-        windows, counts = _from_counts(terms, period, case["windows"]), {}
-    result = settle(terms, period, windows)
+        windows, counts = _from_counts(terms, period, case["windows"], case.get("otherwise", "idle")), {}
+    charges = None
+    if "charges" in case:
+        CHARGE_LINES.check(case["charges"], "lines")
+        charges = read_charges(terms, str(charges_period(terms, period)), case["charges"])
+    result = settle(terms, period, windows, charges)
     found = counts | {
         "state": str(result.state),
         "credit": "none" if result.credit is None else str(result.credit),
@@ -58,8 +65,23 @@ def test_scenario(case: dict[str, Any]) -> None:
         "observed": str(result.coverage.observed),
         "idle": str(result.coverage.idle),
     }
+    if result.trace is not None and result.trace.rules is not None:
+        found["earned"] = [str(incident.amount) for step in result.trace.rules for incident in step.incidents]
+        found["caps"] = [f"{step.level} {step.limit} -> {step.amount}" for step in result.trace.caps or ()]
     found |= {o.objective.id: f"{o.good}/{o.valid} {o.state}" for o in result.objectives}
     assert {key: found[key] for key in case["expect"]} == case["expect"]
+
+
+def _merged(said: dict[str, Any]) -> dict[str, Any]:
+    own = {path: value for path, value in said.items() if path != "<<"}
+    return {**_merged(said["<<"]), **own} if "<<" in said else own
+
+
+def _set(plain: dict[str, Any], path: str, value: object) -> None:
+    put(plain, path, value)
+    if value == "":
+        parent, _, name = path.rpartition(".")
+        del (plain[parent] if parent else plain)[name]
 
 
 def _from_rows(terms: Agreement, period: Period, case: dict[str, Any]) -> tuple[tuple[Window, ...], dict[str, str]]:
@@ -100,10 +122,13 @@ def _lines(item: Any, service: str) -> Iterator[str]:
     yield "{" + ",".join(f'"{key}":{value}' for key, value in members.items()) + "}"
 
 
-def _from_counts(terms: Agreement, period: Period, hours: dict[str, Any]) -> list[Window]:
-    windows = []
+def _from_counts(terms: Agreement, period: Period, said: dict[str, Any], otherwise: Any) -> list[Window]:
+    windows, given_at = [], {}
+    for name, given in said.items():
+        first, _, last = name.partition("-")
+        given_at |= dict.fromkeys(range(int(first), int(last or first) + 1), given)
     for at, interval in enumerate(terms.windows(period)):
-        given = hours.get(str(at), "idle")
+        given = given_at.get(at, otherwise)
         idle = tuple(Cell(0, 0) for _ in terms.objectives)
         if isinstance(given, list):
             cells = tuple(Cell.from_total(*map(int, pair.split("/"))) for pair in given)

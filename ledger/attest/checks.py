@@ -13,11 +13,12 @@ from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, evm_tx, signing, telemetry
 from ledger.attest import statement as formats
 from ledger.attest.case import Case, require, require_same
+from ledger.attest.credit_checks import credit_with_incidents, recorded_charges
 from ledger.attest.groth16 import check_proof
 from ledger.attest.keccak import keccak256
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
-from ledger.domain.compensation import CreditTrace, credit_trace
+from ledger.domain.compensation import credit_trace
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.events import payload_commitment
 from ledger.domain.money import format_minor_units
@@ -35,9 +36,6 @@ _STATES = {
     "met": formats.State.MET,
     "breached": formats.State.BREACHED,
 }
-
-_FROM_INCIDENTS = frozenset({"incidents", "impact_amount", "combined_amount", "capped_amount", "payable", "credit"})
-"""Members of a credit trace that only the counts of single windows give, where there is an impact rule."""
 
 
 def issuer_signature(case: Case) -> str:
@@ -174,31 +172,15 @@ def verdict(case: Case) -> str:
         return (
             f"withheld: {issued['observed']} of {issued['windows']} windows observed; no verdict, no credit, no proof"
         )
-    trace = credit_trace(case.paid_by, case.results, ())
-    if case.agreement.compensation.impact is not None:
-        return _credit_with_incidents(case, trace)
+    terms = case.agreement.compensation
+    trace = credit_trace(case.paid_by, case.results, (), recorded_charges(case))
+    if terms.impact is not None or not terms.simple:
+        return credit_with_incidents(case, trace)
     require_same(issued["trace"], trace.as_document(), "the steps to the credit are not those of the terms")
     expected_credit = {"currency": trace.currency, "minor_units": str(trace.credit)}
     require(issued["credit"] == expected_credit, f"the credit by these totals is {trace.credit} minor units")
     states = ", ".join(f"{x.objective.id} {x.good}/{x.valid} {x.state}" for x in case.results)
     return f"{states}; credit {format_minor_units(trace.credit, trace.currency)} {trace.currency} by the terms"
-
-
-def _credit_with_incidents(case: Case, without: CreditTrace) -> str:
-    """What totals alone say of a credit that incidents add to: its tiers, and that it is not below them."""
-    issued, expected = case.issued, without.as_document()
-    same = expected.keys() - _FROM_INCIDENTS
-    require(issued["trace"].keys() == expected.keys(), "the steps to the credit are not those of the terms")
-    require_same(
-        {name: issued["trace"][name] for name in same},
-        {name: expected[name] for name in same},
-        "the tier steps of the credit are not those of the terms",
-    )
-    credit = issued["credit"]
-    require(credit is not None and credit["currency"] == without.currency, "the credit is missing or in another money")
-    require(issued["trace"]["credit"] == credit["minor_units"], "the credit is not the last of its own steps")
-    require(int(credit["minor_units"]) >= without.credit, f"the tiers alone give {without.credit} minor units")
-    return "states and tiers follow from the totals by the terms; the incidents stand as stated"
 
 
 _PROOF_DUE = {True: "this statement must have a proof", False: "this statement cannot have a proof"}

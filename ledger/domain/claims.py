@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period, day_start_ns, load_zone
+from ledger.domain.calendar import Period, add_months, day_start_ns, load_zone
 from ledger.domain.instant import SECOND_NS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,17 +19,15 @@ def deadline_ns(agreement: Agreement, period: Period, incident_end_ns: int) -> i
     """
     deadline = agreement.settlement.deadline
     if deadline.kind == "billing_cycles":
-        day = period.first
-        for _ in range(deadline.count + 1):
-            day = period.length.after(day)
+        day = agreement.periods.cycles_after(period, deadline.count)
     elif deadline.kind == "months_after_period":
-        day = _months_later(_local_date(period.interval.end_ns, period.zone), deadline.count)
+        day = add_months(_local_date(agreement, period.interval.end_ns), deadline.count)
     elif deadline.kind == "days_after_period":
-        day = _local_date(period.interval.end_ns, period.zone) + timedelta(days=deadline.count)
+        day = _local_date(agreement, period.interval.end_ns) + timedelta(days=deadline.count)
     else:
         # The day on which it ended does not count.
-        day = _local_date(incident_end_ns - 1, period.zone) + timedelta(days=deadline.count + 1)
-    return day_start_ns(day, load_zone(period.zone))
+        day = _local_date(agreement, incident_end_ns - 1) + timedelta(days=deadline.count + 1)
+    return day_start_ns(day, load_zone(period.zone), agreement.day_start_s)
 
 
 def accepts_until_ns(agreement: Agreement, period: Period) -> int:
@@ -41,13 +38,7 @@ def accepts_until_ns(agreement: Agreement, period: Period) -> int:
     return deadline_ns(agreement, period, period.interval.end_ns)
 
 
-def _local_date(instant_ns: int, zone: str) -> date:
-    moment = _EPOCH + timedelta(seconds=instant_ns // SECOND_NS)
-    return moment.astimezone(load_zone(zone)).date()
-
-
-def _months_later(day: date, count: int) -> date:
-    """The same day of a later month, or its last where it is shorter."""
-    months = day.year * 12 + day.month - 1 + count
-    year, month = months // 12, months % 12 + 1
-    return date(year, month, min(day.day, monthrange(year, month)[1]))
+def _local_date(agreement: Agreement, instant_ns: int) -> date:
+    """The local day of an instant; days begin when the agreement's do."""
+    moment = (_EPOCH + timedelta(seconds=instant_ns // SECOND_NS)).astimezone(load_zone(agreement.timezone))
+    return (moment.replace(tzinfo=None) - timedelta(seconds=agreement.day_start_s)).date()

@@ -1,6 +1,7 @@
 """From judged objectives to a credit, in exact steps that ``explain``, finance and the circuit share.
 
-Order (semantics 12): tier percentages -> base -> combine -> smallest cap -> strict minimum -> one rounding.
+Order (semantics 12): tier percentages -> base -> combine -> caps of scope, service and contract -> strict minimum ->
+one rounding.
 Amounts between the base and the rounding are exact fractions of a minor unit.
 
 ``tiered-v1``: the last tier whose threshold an objective misses gives its percentage; ``tiers_combine`` takes
@@ -9,7 +10,11 @@ the largest (``best``) or the sum, at most 100 %.
 counts; an idle, excluded or missing window ends it, and so does one without valid requests for the objective.
 Its amount is duration_s * qps * coefficient * unit price with qps = valid / duration_s, so exactly valid *
 coefficient * unit price. The rule's amount is the sum over its incidents: each is a claim of its own.
+``ledger.domain.lost_time`` has the rules that pay for lost time.
 ``rules_combine`` takes the largest amount of a rule (``best``: what broke two rules is paid once) or the sum.
+
+The base is agreed on, or what finance recorded as charges in an objective's scope (``ledger.domain.charges``). Then the
+amounts of objectives are combined and not their percentages, and a sum is at most the charges of all of them.
 """
 
 from __future__ import annotations
@@ -20,18 +25,23 @@ from fractions import Fraction
 from typing import Any
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.charges import Base, Charges, base_of, require_bases
 from ledger.domain.compensation_terms import NO_CAP, Compensation, ImpactRule, TieredRule
 from ledger.domain.instant import SECOND_NS
+from ledger.domain.lost_time import Lost, RuleStep, ratio, rule_step
 from ledger.domain.methods.registry import Measuring
 from ledger.domain.money import BASIS_POINTS, round_quotient
+from ledger.domain.objective import Objective, Scope
 from ledger.domain.verdict import ObjectiveResult
 from ledger.domain.window import Window
 from ledger.domain.window_columns import WindowColumns
+from ledger.errors import ChargesMissing
 
 
 @dataclass(frozen=True, slots=True)
 class TierStep:
-    """Which tier an objective reached: ``tier`` counts from 1, None for none."""
+    """Which tier an objective reached: ``tier`` counts from 1, None for none. ``base`` are the charges recorded for
+    it, None where one base is agreed on for all."""
 
     objective: str
     good: int
@@ -40,6 +50,17 @@ class TierStep:
     tier: int | None
     below_ppb: int | None
     credit_bps: int
+    base: Base | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CapStep:
+    """One cap and what was left after it; ``percent_bps`` of the base where it is a share."""
+
+    level: str
+    percent_bps: int | None
+    limit: Fraction
+    amount: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +82,12 @@ class CreditTrace:
     """Every step from counts to a credit. Amounts are in minor units; fractions are exact.
 
     ``tier_amount`` and ``impact_amount`` are None where the agreement has no such rule; ``cap`` is None where
-    it names none. ``payable`` says that ``capped_amount`` is strictly above ``minimum``.
+    it names none. ``payable`` says that ``capped_amount`` is strictly above ``minimum``. ``base`` is None where
+    ``charges`` are the base. ``rules`` and ``caps`` are None where the terms are ``simple``.
     """
 
     currency: str
-    base: int
+    base: int | None
     tiers: tuple[TierStep, ...]
     tiers_combine: str
     combined_bps: int
@@ -81,12 +103,15 @@ class CreditTrace:
     payable: bool
     rounding: str
     credit: int
+    charges: Charges | None = None
+    rules: tuple[RuleStep, ...] | None = None
+    caps: tuple[CapStep, ...] | None = None
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON without floats: amounts as decimal strings, fractions as numerator and denominator."""
         return {
             "currency": self.currency,
-            "base": str(self.base),
+            "base": None if self.base is None else str(self.base),
             "tiers": [
                 {
                     "objective": step.objective,
@@ -96,13 +121,14 @@ class CreditTrace:
                     "tier": step.tier,
                     "below_ppb": step.below_ppb,
                     "credit_bps": step.credit_bps,
+                    **_base_document(step.base),
                 }
                 for step in self.tiers
             ],
             "tiers_combine": self.tiers_combine,
             "combined_bps": self.combined_bps,
-            "tier_amount": _ratio(self.tier_amount),
-            "price_per_request": _ratio(self.price_per_request),
+            "tier_amount": ratio(self.tier_amount),
+            "price_per_request": ratio(self.price_per_request),
             "incidents": [
                 {
                     "objective": incident.objective,
@@ -112,19 +138,40 @@ class CreditTrace:
                     "end_ns": str(incident.end_ns),
                     "good": incident.good,
                     "valid": incident.valid,
-                    "amount": _ratio(incident.amount),
+                    "amount": ratio(incident.amount),
                 }
                 for incident in self.incidents
             ],
-            "impact_amount": _ratio(self.impact_amount),
+            "impact_amount": ratio(self.impact_amount),
             "rules_combine": self.rules_combine,
-            "combined_amount": _ratio(self.combined_amount),
+            "combined_amount": ratio(self.combined_amount),
             "cap": None if self.cap is None else str(self.cap),
-            "capped_amount": _ratio(self.capped_amount),
+            "capped_amount": ratio(self.capped_amount),
             "minimum": str(self.minimum),
             "payable": self.payable,
             "rounding": self.rounding,
             "credit": str(self.credit),
+            **self._added(),
+        }
+
+    def _added(self) -> dict[str, Any]:
+        """What the trace of terms that are not ``simple`` has besides."""
+        if self.rules is None or self.caps is None:
+            return {}
+        charges = self.charges
+        recorded = None if charges is None else {"period": charges.period, "lines": list(charges.documents)}
+        return {
+            "charges": recorded,
+            "rules": [step.as_document() for step in self.rules],
+            "caps": [
+                {
+                    "level": step.level,
+                    "percent_bps": step.percent_bps,
+                    "limit": ratio(step.limit),
+                    "amount": ratio(step.amount),
+                }
+                for step in self.caps
+            ],
         }
 
 
@@ -136,30 +183,36 @@ def incidents(agreement: Agreement, rule: ImpactRule, windows: Sequence[Window])
     return tuple(_incident(rule, index, columns, run) for run in measuring.breaches(index))
 
 
-def credit_trace(agreement: Agreement, results: Sequence[ObjectiveResult], windows: Sequence[Window]) -> CreditTrace:
-    """The credit of a period and every step to it."""
+def credit_trace(
+    agreement: Agreement,
+    results: Sequence[ObjectiveResult],
+    windows: Sequence[Window],
+    charges: Charges | None = None,
+) -> CreditTrace:
+    """The credit of a period and every step to it.
+
+    ``charges`` are those recorded, where the agreement takes its base from them; without them it raises
+    ``ChargesMissing``, and ``ChargesRefused`` where an objective has none of them.
+    """
     terms = agreement.compensation
-    tiers: tuple[TierStep, ...] = ()
-    bps = 0
-    tier_amount: Fraction | None = None
-    if terms.tiered is not None:
-        rule = terms.tiered
-        tiers = tuple(_tier_step(rule, result) for result in results)
-        percentages = [step.credit_bps for step in tiers]
-        bps = max(percentages) if terms.tiers_combine == "best" else min(sum(percentages), BASIS_POINTS)
-        tier_amount = Fraction(terms.base * bps, BASIS_POINTS)
+    bases = _Bases(agreement, charges)
+    tiers, bps, tier_amount = _tiers(terms, results, bases)
     runs: tuple[Incident, ...] = ()
     impact_amount: Fraction | None = None
     if terms.impact is not None:
         runs = incidents(agreement, terms.impact, windows)
         impact_amount = sum((run.amount for run in runs), Fraction(0))
-    amounts = [amount for amount in (tier_amount, impact_amount) if amount is not None]
+    rules = _rule_steps(agreement, results, windows, bases)
+    amounts = [
+        amount for amount in (tier_amount, impact_amount, *(step.amount for step in rules)) if amount is not None
+    ]
     combined = max(amounts, default=Fraction(0)) if terms.rules_combine == "best" else sum(amounts, Fraction(0))
-    capped = min(combined, Fraction(terms.cap))
+    caps = _capped(terms, combined, bases.whole)
+    capped = caps[-1].amount if caps else combined
     payable = capped > terms.minimum
     return CreditTrace(
         currency=terms.currency,
-        base=terms.base,
+        base=terms.base if charges is None else None,
         tiers=tiers,
         tiers_combine=terms.tiers_combine,
         combined_bps=bps,
@@ -175,10 +228,97 @@ def credit_trace(agreement: Agreement, results: Sequence[ObjectiveResult], windo
         payable=payable,
         rounding=str(terms.rounding),
         credit=_rounded(capped, terms) if payable else 0,
+        charges=charges,
+        rules=None if terms.simple else rules,
+        caps=None if terms.simple else caps,
     )
 
 
-def _tier_step(rule: TieredRule, result: ObjectiveResult) -> TierStep:
+class _Bases:
+    """What the percentages of each objective are of."""
+
+    def __init__(self, agreement: Agreement, charges: Charges | None) -> None:
+        terms = agreement.compensation
+        if terms.charges is not None and charges is None:
+            raise ChargesMissing(
+                "the base of this agreement is the charges that finance records, and none are recorded; hand them in",
+                retry_after_s=60,
+            )
+        self._agreement = agreement
+        self._charges = charges
+        if charges is not None:
+            require_bases(agreement, charges)
+
+    def of(self, objective: Objective) -> Base:
+        return self._of((objective.scope,))
+
+    def recorded(self, objective: Objective) -> Base | None:
+        """The same where it is recorded; None where the whole is agreed on."""
+        return None if self._charges is None else self.of(objective)
+
+    @property
+    def whole(self) -> Fraction:
+        """The base of all objectives; a charge in the scope of several counts once."""
+        return self._of([objective.scope for objective in self._agreement.objectives]).amount
+
+    def _of(self, scopes: Sequence[Scope]) -> Base:
+        if self._charges is not None:
+            return base_of(self._charges, self._agreement.service, scopes)
+        amount = Fraction(self._agreement.compensation.base)
+        return Base(amount, (), ((amount, None),))
+
+
+def _tiers(
+    terms: Compensation, results: Sequence[ObjectiveResult], bases: _Bases
+) -> tuple[tuple[TierStep, ...], int, Fraction | None]:
+    """The tier of each objective, the percentage they give together, and the amount."""
+    rule = terms.tiered
+    if rule is None:
+        return (), 0, None
+    steps = tuple(_tier_step(rule, result, bases.recorded(result.objective)) for result in results)
+    percentages = [step.credit_bps for step in steps]
+    best = terms.tiers_combine == "best"
+    bps = max(percentages) if best else min(sum(percentages), BASIS_POINTS)
+    if terms.charges is None:
+        return steps, bps, Fraction(terms.base * bps, BASIS_POINTS)
+    amounts = [amount_of_tier(step) for step in steps]
+    if not best:
+        return steps, bps, min(sum(amounts, Fraction(0)), bases.whole)
+    largest = max(range(len(steps)), key=lambda at: amounts[at])
+    return steps, percentages[largest], amounts[largest]
+
+
+def amount_of_tier(step: TierStep) -> Fraction:
+    """What the tier of one objective gives of the charges recorded for it."""
+    return step.base.amount * Fraction(step.credit_bps, BASIS_POINTS) if step.base else Fraction(0)
+
+
+def _rule_steps(
+    agreement: Agreement, results: Sequence[ObjectiveResult], windows: Sequence[Window], bases: _Bases
+) -> tuple[RuleStep, ...]:
+    if not agreement.compensation.incident_rules:
+        return ()
+    columns = WindowColumns.of(windows, agreement.window_seconds * SECOND_NS, len(agreement.objectives))
+    measuring = Measuring(agreement.objectives, columns, agreement.window_seconds)
+    index = {objective.id: at for at, objective in enumerate(agreement.objectives)}
+    found = []
+    for rule in agreement.compensation.incident_rules:
+        at = index[rule.objective]
+        lost = Lost(measuring.breaches(at), columns, at, results[at])
+        found.append(rule_step(rule, lost, bases.of(agreement.objectives[at])))
+    return tuple(found)
+
+
+def _capped(terms: Compensation, amount: Fraction, base: Fraction) -> tuple[CapStep, ...]:
+    steps = []
+    for cap in terms.caps:
+        limit = cap.limit(base)
+        amount = min(amount, limit)
+        steps.append(CapStep(cap.level, cap.percent_bps, limit, amount))
+    return tuple(steps)
+
+
+def _tier_step(rule: TieredRule, result: ObjectiveResult, base: Base | None) -> TierStep:
     reached: int | None = None
     tiers = rule.tiers.get(result.objective.id, ())
     for number, tier in enumerate(tiers, 1):
@@ -193,7 +333,12 @@ def _tier_step(rule: TieredRule, result: ObjectiveResult) -> TierStep:
         tier=reached,
         below_ppb=tier_or_none.below_ppb if tier_or_none else None,
         credit_bps=tier_or_none.credit_bps if tier_or_none else 0,
+        base=base,
     )
+
+
+def _base_document(base: Base | None) -> dict[str, Any]:
+    return {} if base is None else {"base": {"lines": list(base.lines), "amount": ratio(base.amount)}}
 
 
 def _incident(rule: ImpactRule, index: int, windows: WindowColumns, run: range) -> Incident:
@@ -212,9 +357,3 @@ def _incident(rule: ImpactRule, index: int, windows: WindowColumns, run: range) 
 
 def _rounded(amount: Fraction, terms: Compensation) -> int:
     return round_quotient(amount.numerator, amount.denominator, terms.rounding)
-
-
-def _ratio(value: Fraction | None) -> dict[str, str] | None:
-    if value is None:
-        return None
-    return {"numerator": str(value.numerator), "denominator": str(value.denominator)}

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from ledger.domain import money
-from ledger.domain.money import Rounding
+from ledger.domain.incident_rules import INCIDENT_RULES, PERCENT, IncidentRule, percent_text_bps, read_incident_rule
+from ledger.domain.money import BASIS_POINTS, Rounding
 from ledger.domain.objective import DECIMAL, MAX_OBJECTIVES, OBJECTIVE_ID, OBJECTIVE_ID_TEXT, Objective
 from ledger.domain.schema import Either, ListOf, MapOf, Object, OneOf, Text, convert, fail
 
 NO_CAP = money.MAX_MINOR_UNITS
 MAX_TIERS = 16
+MAX_RULES = 16
 
 _TIER = Object({"below": DECIMAL, "credit_percent": DECIMAL})
 _COMBINE = OneOf(("best", "sum"))
@@ -36,22 +39,33 @@ _RULE = Either(
                 "level_coefficients": MapOf("L[1-4]", DECIMAL, 4),
             }
         ),
+        **INCIDENT_RULES,
     },
 )
+_CAP = Text(rf"{DECIMAL.pattern}|{PERCENT.pattern}", "an amount, or a percentage of the base such as '50 %'", 32)
+LEVELS = ("scope", "service", "contract")
+"""What caps are for, in the order in which they apply."""
 
 COMPENSATION = Object(
     {
         "currency": Text(r"[A-Z]{3}", "an ISO 4217 currency code", 3),
-        "base": DECIMAL,
-        "rules": ListOf(_RULE, 0, 2),
+        "rules": ListOf(_RULE, 0, MAX_RULES),
         "tiers_combine": _COMBINE,
         "rules_combine": _COMBINE,
-        "caps": Object({}, {"scope": DECIMAL, "service": DECIMAL, "contract": DECIMAL}),
+        "caps": Object({}, dict.fromkeys(LEVELS, _CAP)),
         "minimum": DECIMAL,
         "rounding": OneOf(("floor", "half_up", "half_even")),
         "credit_visibility": OneOf(("public", "committed")),
-    }
+    },
+    {"base": DECIMAL, "charges": Object({"of": OneOf(("period", "previous_period"))})},
 )
+
+
+class ChargesOf(StrEnum):
+    """Whose charges are the base, where finance hands them in: those of the period settled or of the one before."""
+
+    PERIOD = "period"
+    PREVIOUS_PERIOD = "previous_period"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +95,51 @@ class ImpactRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Cap:
+    """The most that is paid in a period at one level: minor units, or a share of the base."""
+
+    level: str
+    minor_units: int | None
+    percent_bps: int | None
+
+    def limit(self, base: Fraction) -> Fraction:
+        if self.minor_units is not None:
+            return Fraction(self.minor_units)
+        return base * Fraction(self.percent_bps or 0, BASIS_POINTS)
+
+
+@dataclass(frozen=True, slots=True)
 class Compensation:
-    """How a breach becomes money; all amounts in minor units of ``currency``."""
+    """How a breach becomes money; all amounts in minor units of ``currency``.
+
+    ``charges``: whose recorded charges are the base; None where ``base`` is. ``based``: for each objective that a rule
+    pays a share of the base for, the clause that says so.
+    """
 
     currency: str
     base: int
+    charges: ChargesOf | None
     tiered: TieredRule | None
     impact: ImpactRule | None
+    incident_rules: tuple[IncidentRule, ...]
+    based: Mapping[str, str]
     tiers_combine: str
     rules_combine: str
-    caps: Mapping[str, int]
+    caps: tuple[Cap, ...]
     minimum: int
     rounding: Rounding
     credit_visibility: str
 
     @property
     def cap(self) -> int:
-        """The smallest of the caps. One agreement names one service and scope, so all apply to one total."""
-        return min(self.caps.values(), default=NO_CAP)
+        """The smallest of the caps that are amounts. All caps of an agreement apply to one total."""
+        return min((cap.minor_units for cap in self.caps if cap.minor_units is not None), default=NO_CAP)
+
+    @property
+    def simple(self) -> bool:
+        """Whether tiers and impacts of an agreed base and fixed caps are all there is: the trace says no more then."""
+        percent = any(cap.percent_bps is not None for cap in self.caps)
+        return self.charges is None and not self.incident_rules and not percent
 
 
 def read_compensation(
@@ -112,28 +153,70 @@ def read_compensation(
         value: int = convert(path, text, lambda t: money.minor_units(t, currency))
         return value
 
-    tiered: TieredRule | None = None
-    impact: ImpactRule | None = None
-    for index, rule in enumerate(document["rules"]):
-        at = f"compensation.rules[{index}]"
-        if (tiered if rule["kind"] == "tiered" else impact) is not None:
-            raise fail(at, f"a second {rule['kind']} rule; an agreement has at most one of each kind")
-        if rule["kind"] == "tiered":
-            tiered = _tiered_rule(at, rule, objectives)
-        else:
-            impact = _impact_rule(at, rule, objectives, currency, business_level)
+    tiered, impact, incident_rules, based = _rules(document["rules"], objectives, currency, business_level)
+    caps = tuple(_cap(level, document["caps"][level], amount) for level in LEVELS if level in document["caps"])
+    charges = ChargesOf(document["charges"]["of"]) if "charges" in document else None
+    if (charges is None) != ("base" in document):
+        said = "contradict each other" if charges else "are both missing"
+        raise fail("compensation.base", f"base and charges {said}: the base is agreed on, or handed in by finance")
+    base = amount("compensation.base", document["base"]) if "base" in document else 0
+    percent_caps = (f"compensation.caps.{cap.level}" for cap in caps if cap.percent_bps is not None)
+    if charges is None and base == 0 and (clause := next(iter((*based.values(), *percent_caps)), None)):
+        raise fail("compensation.base", f"{document['base']} {currency} is zero, and {clause} is a share of it")
     return Compensation(
         currency=currency,
-        base=amount("compensation.base", document["base"]),
+        base=base,
+        charges=charges,
         tiered=tiered,
         impact=impact,
+        incident_rules=incident_rules,
+        based=based,
         tiers_combine=document["tiers_combine"],
         rules_combine=document["rules_combine"],
-        caps={name: amount(f"compensation.caps.{name}", text) for name, text in document["caps"].items()},
+        caps=caps,
         minimum=amount("compensation.minimum", document["minimum"]),
         rounding=Rounding(document["rounding"]),
         credit_visibility=document["credit_visibility"],
     )
+
+
+def _rules(
+    documents: Sequence[Mapping[str, Any]], objectives: Mapping[str, Objective], currency: str, level: str
+) -> tuple[TieredRule | None, ImpactRule | None, tuple[IncidentRule, ...], dict[str, str]]:
+    tiered: TieredRule | None = None
+    impact: ImpactRule | None = None
+    others: list[IncidentRule] = []
+    based: dict[str, str] = {}
+    for index, rule in enumerate(documents):
+        at, kind = f"compensation.rules[{index}]", rule["kind"]
+        if kind == "tiered":
+            _require_first(at, kind, tiered)
+            tiered = _tiered_rule(at, rule, objectives)
+            for objective_id in tiered.tiers:
+                based.setdefault(objective_id, f"{at}.tiers.{objective_id}")
+        elif kind == "impact":
+            _require_first(at, kind, impact)
+            impact = _impact_rule(at, rule, objectives, currency, level)
+        else:
+            found = read_incident_rule(at, rule, objectives, currency)
+            if any(type(other) is type(found) and other.objective == found.objective for other in others):
+                raise fail(at, f"a second {kind} rule for {found.objective}; an objective has at most one of each kind")
+            others.append(found)
+            if found.needs_base:
+                based.setdefault(found.objective, at)
+    return tiered, impact, tuple(others), based
+
+
+def _require_first(at: str, kind: str, before: TieredRule | ImpactRule | None) -> None:
+    if before is not None:
+        raise fail(at, f"a second {kind} rule; an agreement has at most one of each kind")
+
+
+def _cap(level: str, text: str, amount: Callable[[str, str], int]) -> Cap:
+    path = f"compensation.caps.{level}"
+    if text.endswith("%"):
+        return Cap(level, None, convert(path, text, percent_text_bps))
+    return Cap(level, amount(path, text), None)
 
 
 def _tiered_rule(at: str, rule: Mapping[str, Any], objectives: Mapping[str, Objective]) -> TieredRule:

@@ -5,7 +5,8 @@ proportion to what each violation contributed to it:
 
 * the tier amount, where the tiered rule earned the credit: by bad requests, over the violations of the objectives
   whose tier was paid (``best``: those with the largest percentage; ``sum``: all that reached a tier);
-* the amount of its incident in the credit's trace, where the impact rule earned the credit.
+* the amount of its incident in the credit's trace, where the impact rule or a rule for lost time earned the credit;
+* its bad requests, where a rule for the shortfall below the target did.
 
 A violation that contributed nothing has a line of 0. A tier may be reached although no single window misses the
 target; what has no violation to stand for it is one line without a violation.
@@ -13,18 +14,18 @@ target; what has no violation to stand for it is one line without a violation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import TypeVar
+from functools import partial
 
-from ledger.domain.compensation import CreditTrace
+from ledger.domain.compensation import CreditTrace, Incident, amount_of_tier
+from ledger.domain.lost_time import LostTime, RuleStep
+from ledger.domain.proration import apportion
 from ledger.domain.violations import Violation
 
 RULE_VERSION = "credit-lines-v1"
-
-K = TypeVar("K", bound="int | str | tuple[int, str]")
 
 
 class LineStatus(StrEnum):
@@ -51,22 +52,12 @@ def credit_shares(trace: CreditTrace, violations: Sequence[Violation]) -> tuple[
     The order of ``violations`` does not matter.
     """
     ordered = sorted(violations, key=_key)
-    weights = {_key(violation): Fraction(0) for violation in ordered}
-    unplaced = Fraction(0)
-    tier, impact = trace.tier_amount or Fraction(0), trace.impact_amount or Fraction(0)
-    pays_both = trace.rules_combine == "sum"
-    if pays_both or tier >= impact:
-        earning = {step.objective for step in trace.tiers if _was_paid(trace, step.credit_bps)}
-        paid = [violation for violation in ordered if violation.objective.id in earning]
-        bad = sum(violation.bad for violation in paid)
-        for violation in paid:
-            weights[_key(violation)] += tier * Fraction(violation.bad, bad)
-        unplaced = Fraction(0) if paid else tier
-    if pays_both or impact > tier:
-        for incident in trace.incidents:
-            weights[incident.first_window, incident.objective] += incident.amount
-    if unplaced and trace.credit:
-        weights[_NO_VIOLATION] = unplaced
+    earned = _Earned(ordered)
+    for amount, place in _paid_rules(trace):
+        place(earned, amount)
+    weights = earned.weights
+    if earned.unplaced and trace.credit:
+        weights[_NO_VIOLATION] = earned.unplaced
     shares = apportion(trace.credit, weights)
     lines = [CreditShare(violation, shares[_key(violation)]) for violation in ordered]
     if _NO_VIOLATION in shares:
@@ -74,23 +65,72 @@ def credit_shares(trace: CreditTrace, violations: Sequence[Violation]) -> tuple[
     return tuple(lines)
 
 
-def apportion(total: int, weights: Mapping[K, Fraction]) -> dict[K, int]:
-    """Whole parts of ``total`` >= 0 in proportion to the weights, by largest remainder; equal ones by key.
+class _Earned:
+    """What each violation contributed to a credit."""
 
-    The parts sum to ``total`` exactly, none is a whole unit away from its exact share, and what weighs nothing gets
-    nothing. Nothing to share out gives zeros. Raises ``ValueError`` where nothing has a weight to share by.
-    """
-    weight = sum(weights.values(), Fraction(0))
-    if total == 0:
-        return dict.fromkeys(weights, 0)
-    if weight <= 0:
-        raise ValueError("nothing has a weight to share by")
-    exact = {key: total * each / weight for key, each in weights.items()}  # exact: Fractions
-    parts = {key: share.numerator // share.denominator for key, share in exact.items()}
-    rest = total - sum(parts.values())
-    for key in sorted(exact, key=lambda key: (parts[key] - exact[key], key))[:rest]:
-        parts[key] += 1
-    return parts
+    def __init__(self, ordered: Sequence[Violation]) -> None:
+        self._ordered = ordered
+        self.weights = {_key(violation): Fraction(0) for violation in ordered}
+        self.unplaced = Fraction(0)
+
+    def by_bad_requests(self, amount: Fraction, objectives: Collection[str]) -> None:
+        """An amount that the bad requests of these objectives earned together."""
+        paid = [violation for violation in self._ordered if violation.objective.id in objectives]
+        bad = sum(violation.bad for violation in paid)
+        if not bad:
+            self.unplaced += amount
+            return
+        for violation in paid:
+            self.weights[_key(violation)] += amount * Fraction(violation.bad, bad)
+
+    def by_incident(self, objective: str, incidents: Sequence[Incident | LostTime]) -> None:
+        for incident in incidents:
+            self.weights[incident.first_window, objective] += incident.amount
+
+
+_Place = Callable[[_Earned, Fraction], None]
+
+
+def _paid_rules(trace: CreditTrace) -> list[tuple[Fraction, _Place]]:
+    """The amount of each rule that was paid, and how it is placed: all of them, or the first of the largest."""
+    rules: list[tuple[Fraction, _Place]] = []
+    if trace.tier_amount is not None:
+        rules.append((trace.tier_amount, lambda earned, _: _place_tiers(trace, earned)))
+    if trace.impact_amount is not None:
+        objective = trace.incidents[0].objective if trace.incidents else ""
+        rules.append((trace.impact_amount, lambda earned, _: earned.by_incident(objective, trace.incidents)))
+    rules += [(step.amount, partial(_place_rule, step)) for step in trace.rules or ()]
+    if trace.rules_combine == "sum":
+        return rules
+    return [max(rules, key=lambda rule: rule[0])]
+
+
+def _place_rule(step: RuleStep, earned: _Earned, amount: Fraction) -> None:
+    if step.missing is not None:
+        earned.by_bad_requests(amount, {step.objective})
+    else:
+        earned.by_incident(step.objective, step.incidents)
+
+
+def _place_tiers(trace: CreditTrace, earned: _Earned) -> None:
+    """The tier amount, over the objectives whose tier was paid; each has its own where it has its own charges."""
+    amount = trace.tier_amount or Fraction(0)
+    paid = [step for step in trace.tiers if step.credit_bps > 0]
+    if trace.charges is None:
+        best = trace.tiers_combine == "best"
+        earned.by_bad_requests(
+            amount, {step.objective for step in paid if not best or step.credit_bps == trace.combined_bps}
+        )
+        return
+    if trace.tiers_combine == "best":
+        paid = [step for step in paid if amount_of_tier(step) == amount]
+    together = sum((amount_of_tier(step) for step in paid), Fraction(0))
+    if trace.tiers_combine == "best" or not together:
+        earned.by_bad_requests(amount, {step.objective for step in paid})
+        return
+    for step in paid:
+        share = amount_of_tier(step) / together  # exact: Fractions
+        earned.by_bad_requests(amount * share, {step.objective})
 
 
 _NO_VIOLATION = (-1, "")
@@ -98,9 +138,3 @@ _NO_VIOLATION = (-1, "")
 
 def _key(violation: Violation) -> tuple[int, str]:
     return violation.first_window, violation.objective.id
-
-
-def _was_paid(trace: CreditTrace, credit_bps: int) -> bool:
-    if trace.tiers_combine == "best":
-        return 0 < credit_bps == trace.combined_bps
-    return credit_bps > 0

@@ -27,6 +27,7 @@ _ANY_INDICATOR = OneOf((*REQUEST_INDICATORS, *SAMPLE_INDICATORS))
 _VOLUME = Integer(1, 2**53 - 1)
 _BOUNDARY = OneOf(("above", "at_or_above"))
 _DENOMINATOR = OneOf(("scheduled", "full"))
+_PLACE = Text(max_length=120, what="a name as it stands in the charges", visible=True)
 _COMMON: Mapping[str, Shape] = {
     "clause": Text(max_length=120, what="where the contract says so", visible=True),
     "minimum_valid": _VOLUME,
@@ -34,6 +35,7 @@ _COMMON: Mapping[str, Shape] = {
     "window": WINDOW,
     "threshold_ms": DECIMAL,
     "measure": Object({}, {"at_least": DECIMAL, "at_most": DECIMAL, "score_of": DECIMAL}),
+    "scope": Object({}, {"region": _PLACE, "model": _PLACE}),
     "evaluator": Text(max_length=120, what="name and version of the evaluator", visible=True),
 }
 
@@ -139,6 +141,18 @@ class Grade:
     units: int
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What of the service an objective is about: a region, a model, both, or (None) any."""
+
+    region: str | None = None
+    model: str | None = None
+
+    def __str__(self) -> str:
+        named = (("region", self.region), ("model", self.model))
+        return " ".join(f"{key}={value}" for key, value in named if value is not None) or "all"
+
+
 SCORE_UNITS = 1_000
 """A full score in counts: scores have three decimals."""
 
@@ -170,6 +184,7 @@ class Objective:
     grades: tuple[Grade, ...] = ()
     down: DownRule | None = None
     slices: SliceRule | None = None
+    scope: Scope = Scope()
 
     @property
     def sampled(self) -> bool:
@@ -228,6 +243,7 @@ class _Reader:
             grades=self._grades(),
             down=self._down(),
             slices=self._slices(),
+            scope=Scope(**item.get("scope", {})),
         )
 
     def _convert(self, key: str, how: Any, item: Mapping[str, Any] | None = None, at: str = "") -> Any:

@@ -104,6 +104,10 @@ class PeriodGrid:
         """The period before one of this grid; None before the first."""
         return self._at_index(self._index_of(period.first) - 1)
 
+    def cycles_after(self, period: Period, count: int) -> date:
+        """The date on which the ``count``-th cycle after the one of a period ends; a part is in that of its whole."""
+        return self.boundary(self._index_of(period.first) + 1 + count)
+
     def sharing(self, within: Interval) -> Iterator[Period]:
         """The periods that share an instant with an interval; of overlapping ones as many as fit side by side."""
         period, end_ns = self.ending_after(within.start_ns), 0

@@ -10,7 +10,9 @@ from typing import Any
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import OBJECTIVES, TIERS
 from ledger.domain.calendar import Period
+from ledger.domain.charges import Charges
 from ledger.domain.compensation import CreditTrace, credit_trace
+from ledger.domain.incident_rules import method_of
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods.registry import METHODS, Measuring
 from ledger.domain.proration import terms_for
@@ -90,10 +92,13 @@ class Settlement:
         }
 
 
-def settle(agreement: Agreement, period: Period, windows: Sequence[Window]) -> Settlement:
+def settle(
+    agreement: Agreement, period: Period, windows: Sequence[Window], charges: Charges | None = None
+) -> Settlement:
     """Settle a period from its judged windows, which must be the agreement's windows of that period in order.
 
-    A pure function of its arguments. Raises ``ImplausibleCounts`` where windows and agreement do not fit.
+    A pure function of its arguments. ``charges`` are those recorded, where the agreement takes its base from them:
+    without them it raises ``ChargesMissing``. Raises ``ImplausibleCounts`` where windows and agreement do not fit.
     """
     columns = _columns(agreement, period, windows)
     coverage = Coverage(
@@ -112,7 +117,7 @@ def settle(agreement: Agreement, period: Period, windows: Sequence[Window]) -> S
         state = judge_objective(objective, found.good, found.valid, found.undecided, found.volume)
         state = ObjectiveState.WITHHELD if withheld else state
         results.append(ObjectiveResult(objective, found.good, found.valid, state, found.undecided))
-    trace = None if withheld else credit_trace(terms_for(agreement, period), results, columns)
+    trace = None if withheld else credit_trace(terms_for(agreement, period), results, columns, charges)
     return Settlement(
         period=period,
         state=SettlementState.WITHHELD if withheld else SettlementState.SETTLED,
@@ -134,6 +139,11 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
             "the impact rule (impact-v1) needs the circuit incidents_64, which this release does not have; "
             "the credit is settled, logged and unproved"
         )
+    reasons += [f"no circuit works out {method_of(rule)}" for rule in terms.incident_rules]
+    if terms.charges is not None:
+        reasons.append("the base are charges that finance records, which no circuit commits to")
+    if any(cap.percent_bps is not None for cap in terms.caps):
+        reasons.append("a cap is a percentage of the base, and the circuit takes amounts")
     if len(agreement.objectives) > OBJECTIVES:
         reasons.append(f"{len(agreement.objectives)} objectives; the circuit takes at most {OBJECTIVES}")
     for objective in agreement.objectives:

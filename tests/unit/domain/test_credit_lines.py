@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.compensation import CreditTrace
-from ledger.domain.credit_lines import apportion, credit_shares
+from ledger.domain.credit_lines import credit_shares
 from ledger.domain.money import currency_exponent, format_minor_units, minor_units
+from ledger.domain.proration import apportion
 from ledger.domain.settlement import settle
 from ledger.domain.violations import violations
 from ledger.domain.window import Window

@@ -137,7 +137,7 @@ def tiered_terms(draw: Any) -> Any:
                 {"below": f"{b // 100}.{b % 100:02}", "credit_percent": f"{c // 100}.{c % 100:02}"} for b, c in pairs
             ]
             put(plain, f"compensation.rules.0.tiers.{name}", tiers)
-        put(plain, "compensation.base", f"{draw(st.integers(0, 10**7))}.{draw(st.integers(0, 99)):02}")
+        put(plain, "compensation.base", f"{draw(st.integers(1, 10**7))}.{draw(st.integers(0, 99)):02}")
         put(plain, "compensation.minimum", str(draw(st.integers(0, 500))))
         put(
             plain, "compensation.caps", draw(st.sampled_from([{}, {"scope": "3000"}, {"scope": "9", "contract": "10"}]))

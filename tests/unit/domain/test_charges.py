@@ -1,0 +1,183 @@
+"""Charges handed in by finance: what is refused, what is the base, and what a credit of them shows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.charges import (
+    CHARGE_LINES,
+    Charges,
+    base_of,
+    chargeable_period,
+    charges_period,
+    read_charges,
+)
+from ledger.domain.credit_lines import credit_shares
+from ledger.domain.money import currency_exponent, format_minor_units
+from ledger.domain.objective import Scope
+from ledger.domain.settlement import Settlement, attestability, settle
+from ledger.domain.violations import violations
+from ledger.domain.window import period_named
+from ledger.errors import ChargesMissing, ChargesRefused, DocumentInvalid
+from tests.unit.domain.samples import agreement, put, windows
+
+DAY = "2023-06-14/P1D"
+MIDNIGHT = "2023-06-14T00:00:00Z"
+
+
+def terms(of: str = "period", **members: Any) -> Agreement:
+    def change(plain: dict[str, Any]) -> None:
+        del plain["compensation"]["base"]
+        put(plain, "compensation.charges", {"of": of})
+        for path, value in members.items():
+            put(plain, path.replace("__", "."), value)
+
+    return agreement(change)
+
+
+def line(amount: str = "100.00", **members: Any) -> dict[str, Any]:
+    return {"service": "example-chat", "kind": "recurring", "amount": amount, "currency": "USD", **members}
+
+
+def charges(of: Agreement, *lines: dict[str, Any]) -> Charges:
+    CHARGE_LINES.check(list(lines), "lines")
+    return read_charges(of, DAY, list(lines))
+
+
+def settled(of: Agreement, *lines: dict[str, Any]) -> Settlement:
+    bad = {3: ((990, 10), (80, 20), (90, 10))}
+    return settle(of, period_named(of, DAY), windows(of, bad), charges(of, *lines) if lines else None)
+
+
+RATE = {"rate": "1.10", "source": "European Central Bank", "date": "2023-06-14"}
+
+
+@pytest.mark.parametrize(
+    ("bad", "field", "said"),
+    [
+        (line(currency="XTS"), "lines[0].currency", "not an ISO 4217"),
+        (line(currency="EUR"), "lines[0].rate", "is missing: the line is in EUR, and credits are in USD"),
+        (line(rate=RATE), "lines[0].rate", "converts USD to itself"),
+        (line(currency="EUR", rate={**RATE, "rate": "0"}), "lines[0].rate.rate", "above 0"),
+        (line(currency="EUR", rate={**RATE, "date": "2023-02-30"}), "lines[0].rate.date", "not a date"),
+        (line(currency="JPY", amount="0.5", rate=RATE), "lines[0].amount", "more than 0 decimal places"),
+        (line(amount="-1"), "lines[0].amount", "plain decimal"),
+        (line(kind="refund"), "lines[0].kind", "is not one of recurring"),
+        (
+            line(life={"from": "2023-06-14T00:00:00Z", "until": "2023-06-14T00:00:00Z"}),
+            "lines[0].life",
+            "must end after",
+        ),
+        (line(life={"from": "2023-06-14", "until": "2023-06-15T00:00:00Z"}), "lines[0].life.from", "not an instant"),
+        (line(colour="red"), "lines[0].colour", "unknown key"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_named(bad: dict[str, Any], field: str, said: str) -> None:
+    with pytest.raises(DocumentInvalid, match=said) as error:
+        charges(terms(), bad)
+    assert error.value.data["field"] == field
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [line("0.00")],
+        [line(kind="one_time"), line(kind="tax"), line(kind="credit")],
+        [line(service="other")],
+    ],
+)
+def test_charges_that_leave_no_base_are_refused_with_the_clause(lines: list[dict[str, Any]]) -> None:
+    with pytest.raises(ChargesRefused, match=r"compensation.rules\[0\].tiers.availability pays a share") as error:
+        settled(terms(), *lines)
+    assert error.value.data["clause"] == "compensation.rules[0].tiers.availability"
+
+
+def test_without_charges_there_is_no_credit_and_no_zero() -> None:
+    with pytest.raises(ChargesMissing, match="none are recorded"):
+        settled(terms())
+
+
+@pytest.mark.parametrize(("change", "said"), [("both", "contradict each other"), ("none", "are both missing")])
+def test_the_base_comes_from_one_place(change: str, said: str) -> None:
+    def edit(plain: dict[str, Any]) -> None:
+        if change == "both":
+            put(plain, "compensation.charges", {"of": "period"})
+        else:
+            del plain["compensation"]["base"]
+
+    with pytest.raises(DocumentInvalid, match=said) as error:
+        agreement(edit)
+    assert error.value.data["field"] == "compensation.base"
+
+
+def test_the_trace_shows_the_charges_as_they_were_handed_in() -> None:
+    euros = line("1000.00", currency="EUR", rate=RATE)
+    found = settled(terms(), line("8000.00"), euros, line("55.00", kind="tax"))
+    assert found.trace is not None
+    shown = found.trace.as_document()
+    assert shown["base"] is None
+    assert shown["charges"] == {"period": DAY, "lines": [line("8000.00"), euros, line("55.00", kind="tax")]}
+    assert shown["tiers"][0]["base"] == {"lines": [0, 1], "amount": {"numerator": "910000", "denominator": "1"}}
+    # 15 % of 9100.00 for the first token.
+    assert found.credit == 136_500
+    assert "which no circuit commits to" in " ".join(attestability(terms()))
+
+
+def test_lines_of_a_sum_over_scopes_go_to_the_violations_of_each() -> None:
+    both = {"compensation__tiers_combine": "sum", "compensation__caps": {}}
+    of = terms(objectives__1__scope={"region": "eu"}, **both)
+    found = settled(of, line("100.00", region="eu"), line("900.00", region="us"))
+    assert found.trace is not None
+    shares = credit_shares(found.trace, violations(of, windows(of, {3: ((990, 10), (80, 20), (90, 10))})))
+    # 10 % of 1000.00 for availability, 15 % of 100.00 for the first token, 5 % of 1000.00 for the response.
+    by_objective = {share.violation.objective.id: share.minor_units for share in shares if share.violation}
+    assert by_objective == {"availability": 10_000, "ttft": 1_500, "response": 15_000}
+    assert found.credit == 26_500
+
+
+def test_the_month_before_and_the_one_before_the_first() -> None:
+    of = terms("previous_period", period="P1M")
+    assert str(charges_period(of, period_named(of, "2023-03-01/P1M"))) == "2023-02-01/P1M"
+    first = charges_period(of, period_named(of, "2023-01-01/P1M"))
+    assert str(first) == "2022-12-01/P1M"
+    assert chargeable_period(of, "2022-12-01/P1M") == first
+    with pytest.raises(DocumentInvalid, match="no period of this agreement starts on 2022-11-01"):
+        chargeable_period(of, "2022-11-01/P1M")
+    own = terms()
+    assert str(charges_period(own, period_named(own, DAY))) == DAY
+    with pytest.raises(DocumentInvalid, match="no period"):
+        chargeable_period(own, "2022-12-31/P1D")
+    with pytest.raises(DocumentInvalid, match="asks for P1M"):
+        chargeable_period(own, "2023-06-14/P1M")
+
+
+def test_a_line_in_two_scopes_counts_once() -> None:
+    of = terms()
+    found = charges(of, line("1.00", region="eu", model="a"), line("2.00", region="eu"), line("4.00"))
+    eu, a = Scope(region="eu"), Scope(model="a")
+    assert base_of(found, "example-chat", [eu, a]).amount == 300
+    assert base_of(found, "example-chat", [a]).lines == (0,)
+    assert base_of(found, "example-chat", [Scope()]).amount == 700
+    assert base_of(found, "other", [Scope()]).amount == 0
+    assert (str(Scope()), str(eu), str(Scope("eu", "a"))) == ("all", "region=eu", "region=eu model=a")
+
+
+@given(
+    st.integers(1, 10**9),
+    st.sampled_from(["JPY", "USD", "KWD", "CLF"]),
+    st.sampled_from(["JPY", "USD", "KWD", "CLF"]),
+    st.integers(1, 10**12),
+)
+def test_a_rate_is_applied_exactly_whatever_the_decimals(units: int, own: str, credit: str, rate_e9: int) -> None:
+    of = terms(compensation__currency=credit, compensation__caps={}, compensation__minimum="0")
+    rate = {**RATE, "rate": f"{rate_e9 // 10**9}.{rate_e9 % 10**9:09}"}
+    said = line(format_minor_units(units, own), currency=own, **({} if own == credit else {"rate": rate}))
+    (found,) = charges(of, said).lines
+    value = Fraction(units, 10 ** currency_exponent(own)) * (1 if own == credit else Fraction(rate_e9, 10**9))
+    assert found.amount == value * 10 ** currency_exponent(credit)

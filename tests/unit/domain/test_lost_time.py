@@ -1,0 +1,249 @@
+"""Rules for lost time: what they refuse, and what holds whatever the windows say."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.compensation import CreditTrace
+from ledger.domain.credit_lines import credit_shares
+from ledger.domain.settlement import attestability, settle
+from ledger.domain.violations import violations
+from ledger.domain.window import Window, period_named
+from ledger.errors import DocumentInvalid
+from tests.unit.domain.samples import agreement, put, windows
+
+LOST = {"kind": "proportional", "method": "proportional-v1", "objective": "availability", "of": "lost_time"}
+SHORT = {**LOST, "of": "shortfall"}
+TIMES = {
+    "kind": "multiplier",
+    "method": "multiplier-v1",
+    "objective": "availability",
+    "factor": "50",
+    "per": "incident",
+}
+TABLE = {
+    "kind": "step_table",
+    "method": "step_table-v1",
+    "objective": "availability",
+    "rows": [{"from_minutes": "0", "below_minutes": "120", "hours": "2"}, {"from_minutes": "120", "hours": "12"}],
+}
+
+
+def terms(*rules: dict[str, Any], **members: Any) -> Agreement:
+    def change(plain: dict[str, Any]) -> None:
+        put(plain, "compensation.rules", list(rules))
+        put(plain, "compensation.caps", {})
+        put(plain, "compensation.minimum", "0")
+        for name, value in members.items():
+            put(plain, f"compensation.{name}", value)
+
+    return agreement(change)
+
+
+def judged(of: Agreement, bad: dict[int, int], **states: tuple[int, ...]) -> list[Window]:
+    """Hours of 100 requests each, of which some fail."""
+    cells = {hour: ((100 - bad.get(hour, 0), bad.get(hour, 0)), (100, 0), (100, 0)) for hour in range(24)}
+    left_out = {hour for hours in states.values() for hour in hours}
+    return windows(of, {hour: cell for hour, cell in cells.items() if hour not in left_out}, **states)
+
+
+def trace(of: Agreement, bad: dict[int, int], **states: tuple[int, ...]) -> CreditTrace:
+    found = settle(of, period_named(of, "2023-06-14/P1D"), judged(of, bad, **states)).trace
+    assert found is not None
+    return found
+
+
+def earned(of: Agreement, bad: dict[int, int], **states: tuple[int, ...]) -> list[Fraction]:
+    (step,) = trace(of, bad, **states).rules or ()
+    return [incident.amount for incident in step.incidents]
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "said"),
+    [
+        ({**LOST, "objective": "nobody"}, "objective", "'nobody' is not an objective"),
+        ({**SHORT, "affected": "share"}, "affected", "shortfall"),
+        ({**TIMES, "factor": "0"}, "factor", "above 0"),
+        ({**TIMES, "hourly_price": "0"}, "hourly_price", "above 0"),
+        ({**TIMES, "hourly_price": "0.001"}, "hourly_price", "more than 2 decimal places"),
+        ({**TIMES, "per": "period", "incident_cap": "100 %"}, "incident_cap", "single incidents"),
+        ({**TIMES, "incident_cap": "100.01 %"}, "incident_cap", "at most 100"),
+        ({**TIMES, "incident_cap": "100"}, "incident_cap", "a percentage"),
+        ({**TIMES, "method": "multiplier-v2"}, "method", "multiplier-v1"),
+    ],
+)
+def test_a_rule_that_means_nothing_is_refused(rule: dict[str, Any], field: str, said: str) -> None:
+    with pytest.raises(DocumentInvalid, match=said) as error:
+        terms(rule)
+    assert error.value.data["field"] == f"compensation.rules[0].{field}"
+
+
+def row(start: str, below: str | None = None, **credit: str) -> dict[str, str]:
+    return {"from_minutes": start, **({} if below is None else {"below_minutes": below}), **credit}
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row("0", "9", hours="12"), row("10", hours="24")], r"rows\[0\] and rows\[1\] leave a gap: .* 9 .* at 10"),
+        ([row("0", "10", hours="12"), row("9", hours="24")], r"rows\[0\] and rows\[1\] overlap: .* 10 .* at 9"),
+        ([row("0", hours="12"), row("9", hours="24")], r"rows\[0\] and rows\[1\] overlap: rows\[0\] has no end"),
+        ([row("0", "9", hours="12"), row("9", "60", hours="24")], "60 minutes and more without a row"),
+        ([row("9", "9", hours="12"), row("9", hours="24")], "9 is not above 9"),
+        ([row("0", "9", hours="12"), row("9", hours="12")], r"rows\[0\] and rows\[1\] contradict"),
+        ([row("0", "9", hours="12"), row("9", percent="100")], "one says hours, the other percent"),
+        ([row("0")], "either hours or percent"),
+        ([row("0", hours="1", percent="1")], "either hours or percent"),
+    ],
+)
+def test_a_table_with_a_hole_or_a_contradiction_names_the_rows(rows: list[dict[str, str]], said: str) -> None:
+    with pytest.raises(DocumentInvalid, match=said):
+        terms({**TABLE, "rows": rows})
+
+
+def test_an_objective_has_one_rule_of_a_kind() -> None:
+    with pytest.raises(DocumentInvalid, match="a second proportional rule for availability"):
+        terms(LOST, SHORT)
+    assert len(terms(LOST, {**LOST, "objective": "ttft"}, TIMES).compensation.incident_rules) == 3
+
+
+@pytest.mark.parametrize("rule", [LOST, SHORT, TIMES, {**TIMES, "hourly_price": "1", "incident_cap": "5 %"}, TABLE])
+def test_a_zero_base_is_refused_where_a_rule_pays_a_share_of_it(rule: dict[str, Any]) -> None:
+    with pytest.raises(DocumentInvalid, match=r"0.00 USD is zero, and compensation.rules\[0\] is a share") as error:
+        terms(rule, base="0.00")
+    assert error.value.data["field"] == "compensation.base"
+
+
+@pytest.mark.parametrize("rule", [{**TIMES, "hourly_price": "1"}, {**TABLE, "hourly_price": "1"}])
+def test_a_price_needs_no_base(rule: dict[str, Any]) -> None:
+    assert trace(terms(rule, base="0"), {3: 100}).credit > 0
+    with pytest.raises(DocumentInvalid, match=r"caps\.service is a share of it"):
+        terms(rule, base="0", caps={"service": "50 %"})
+
+
+def test_lost_time_over_scheduled_or_full_time() -> None:
+    # 8000.00 over 24 hours; one whole hour was lost, and two were planned.
+    assert earned(terms(LOST), {3: 100}) == [Fraction(800_000, 24)]
+    assert earned(terms(LOST), {3: 100}, excluded=(7, 8)) == [Fraction(800_000, 22)]
+    assert earned(terms({**LOST, "denominator": "full"}), {3: 100}, excluded=(7, 8)) == [Fraction(800_000, 24)]
+    # An hour without data is time that was to be available.
+    assert earned(terms({**LOST, "pays": "always"}), {3: 100}, excluded=(7,)) == [Fraction(800_000, 23)]
+
+
+def test_only_the_share_of_requests_that_failed() -> None:
+    assert earned(terms({**LOST, "affected": "share"}), {3: 100, 4: 50}) == [Fraction(800_000 * 2, 24) * Fraction(3, 4)]
+
+
+@pytest.mark.parametrize(("pays", "amount"), [("breached", Fraction(0)), ("always", Fraction(800_000, 24))])
+def test_a_month_that_met_its_target_pays_for_incidents_only_if_agreed(pays: str, amount: Fraction) -> None:
+    def change(plain: dict[str, Any]) -> None:
+        put(plain, "objectives.0.target", "50")
+        put(plain, "compensation.rules", [{**LOST, "pays": pays}])
+
+    assert earned(agreement(change), {3: 90}) == [amount]
+
+
+@pytest.mark.parametrize(
+    ("hours", "longer_than", "pays"), [(1, "PT1H", False), (2, "PT1H", True), (1, "PT59M", True), (1, "PT3600S", False)]
+)
+def test_longer_than_is_strict(hours: int, longer_than: str, pays: bool) -> None:
+    rule = {**TIMES, "longer_than": longer_than, "hourly_price": "1"}
+    assert (trace(terms(rule), dict.fromkeys(range(hours), 100)).credit > 0) is pays
+
+
+def test_rounding_up_each_incident_or_all_together() -> None:
+    # Two incidents of one hour, times 1.25, are 1.25 hours each and 2.5 together.
+    rule = {**TIMES, "factor": "1.25", "round_up_to": "PT1H", "hourly_price": "1.00"}
+    assert earned(terms(rule), {1: 100, 5: 100}) == [200, 200]
+    assert earned(terms({**rule, "per": "period"}), {1: 100, 5: 100}) == [150, 150]
+    assert earned(terms({**rule, "factor": "2"}), {1: 100, 5: 100}) == [200, 200]
+
+
+def test_a_table_credits_hours_of_the_base_or_percent() -> None:
+    assert earned(terms(TABLE), {1: 100, 5: 100, 6: 100}) == [Fraction(800_000 * 2, 24), Fraction(800_000 * 12, 24)]
+    percent = {**TABLE, "rows": [row("90", "150", percent="10"), row("150", percent="25")]}
+    found = earned(terms(percent), {1: 100, 5: 100, 6: 100, 10: 100, 11: 100, 12: 100})
+    assert found == [0, 80_000, 200_000]
+
+
+def test_the_trace_says_every_step_and_only_where_there_are_such_rules() -> None:
+    found = json.loads(json.dumps(trace(terms(TIMES, caps={"scope": "50 %"}), {3: 100}).as_document()))
+    (step,) = found["rules"]
+    assert step["method"] == "multiplier-v1"
+    assert step["base"] == {"numerator": "800000", "denominator": "1"}
+    assert step["incidents"][0]["credited_ns"] == str(50 * 3600 * 10**9)
+    assert found["caps"] == [
+        {
+            "level": "scope",
+            "percent_bps": 5000,
+            "limit": {"numerator": "400000", "denominator": "1"},
+            "amount": {"numerator": "400000", "denominator": "1"},
+        }
+    ]
+    assert found["charges"] is None
+    assert found["credit"] == "400000"
+    old = trace(agreement(), {3: 100}).as_document()
+    assert not {"rules", "caps", "charges"} & old.keys()
+    assert all("base" not in tier for tier in old["tiers"])
+
+
+def test_no_circuit_proves_them() -> None:
+    reasons = " ".join(attestability(terms(LOST, TIMES, TABLE, caps={"scope": "50 %"})))
+    for named in ("proportional-v1", "multiplier-v1", "step_table-v1", "percentage"):
+        assert named in reasons
+    assert attestability(agreement()) == ()
+
+
+failures = st.dictionaries(st.integers(0, 23), st.integers(1, 100), max_size=8)
+steady_rules = [
+    LOST,
+    {**LOST, "affected": "share", "pays": "always"},
+    SHORT,
+    TIMES,
+    {**TIMES, "factor": "1.5", "per": "period", "round_up_to": "PT7H"},
+]
+# What is paid by the incident: two that grow together may earn less.
+by_incident = [{**TIMES, "longer_than": "PT1H", "incident_cap": "10 %", "hourly_price": "12.34"}, TABLE]
+any_rule = st.sampled_from(steady_rules + by_incident)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(any_rule, min_size=1, max_size=3, unique_by=lambda rule: rule["kind"]), failures)
+def test_best_is_at_most_sum_caps_hold_and_lines_sum_to_the_credit(rules: list[dict[str, Any]], bad: Any) -> None:
+    best = trace(terms(*rules), bad)
+    total = trace(terms(*rules, rules_combine="sum"), bad)
+    assert 0 <= best.combined_amount <= total.combined_amount
+    capped_terms = terms(*rules, rules_combine="sum", caps={"scope": "40 %", "service": "2000.00", "contract": "15%"})
+    capped = trace(capped_terms, bad)
+    assert capped.credit <= 800_000 * 15 // 100
+    assert [step.level for step in capped.caps or ()] == ["scope", "service", "contract"]
+    for of in (terms(*rules), terms(*rules, rules_combine="sum"), capped_terms):
+        found = trace(of, bad)
+        shares = credit_shares(found, violations(of, judged(of, bad)))
+        assert sum(share.minor_units for share in shares) == found.credit
+        for step in found.rules or ():
+            assert step.missing is not None or sum(i.amount for i in step.incidents) == step.amount
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(steady_rules), failures, st.integers(0, 23), st.integers(1, 100))
+def test_more_failures_never_earn_less(rule: dict[str, Any], bad: Any, hour: int, more: int) -> None:
+    of = terms(rule)
+    worse = {**bad, hour: min(100, bad.get(hour, 0) + more)}
+    assert trace(of, bad).combined_amount <= trace(of, worse).combined_amount
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from([LOST, SHORT, TIMES, TABLE]), failures, st.integers(1, 10**8), st.integers(1, 10**8))
+def test_a_base_cut_in_two_pays_the_same(rule: dict[str, Any], bad: Any, one: int, other: int) -> None:
+    def amount(units: int) -> Fraction:
+        return trace(terms(rule, base=f"{units // 100}.{units % 100:02}"), bad).combined_amount
+
+    assert amount(one) + amount(other) == amount(one + other)
