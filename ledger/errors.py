@@ -293,6 +293,16 @@ class ClaimDeadlinePassed(Refused):
     """A fact about a closed period came after the deadline of its claims; ``data`` has the period and the deadline."""
 
     code = "claim_deadline_passed"
+class PeriodNotBegun(Refused):
+    """No window of the period has begun, or none of the agreement's periods runs."""
+
+    code = "period_not_begun"
+
+
+class PeriodClosed(Refused):
+    """The period is closed: its windows were judged for its statement."""
+
+    code = "period_closed"
 
 
 class CollectorUnknown(Refused):

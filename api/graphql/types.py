@@ -143,6 +143,18 @@ class Credit:
     seq: Count
 
 
+@strawberry.type(description="One of the worst requests of a violation: one that failed, or was too slow.")
+class BadRequest:
+    request_id: strawberry.ID
+    trace_id: str | None
+    at: InstantNs
+    batch: str = strawberry.field(description="SHA-256 of the batch that holds its row")
+    line: int = strawberry.field(description="Which line of it, from 1")
+    error_code: str | None
+    latency_ns: Decimal | None = strawberry.field(description="Where it was too slow")
+    conflict: bool = strawberry.field(description="Its id was reported with two bodies, so it counts as failed")
+
+
 @strawberry.type(description="A maximal run of windows that each miss one objective's target.")
 class Violation:
     id: strawberry.ID
@@ -164,6 +176,11 @@ class Violation:
     target_percent: Decimal | None = scoped(
         "violation", "target", description="Share of valid requests that must be good"
     )
+    clause: str | None = scoped(
+        "violation", "clause", description="The clause it breaks: the contract's, or the member of the agreement"
+    )
+    unit: str | None = strawberry.field(description="What its counts are")
+    requests: list[BadRequest] | None = metric(description="The worst ones, at most 20, the worst first")
     credit: Money | None = scoped("violation", "credit", description="Sum of its credit lines; null while it has none")
     seq: Count
 
@@ -273,8 +290,24 @@ def violation_of(row: Row, context: RequestContext) -> Violation:
         good=refusal or row["good"],
         valid=refusal or row["valid"],
         target_percent=seen["target"],
+        clause=seen["clause"],
+        unit=row["unit"],
+        requests=refusal or [_bad_request(each) for each in row["evidence"].get("requests", ())],
         credit=None if seen["credit"] is None else _money(seen["credit"]),
         seq=row["seq"],
+    )
+
+
+def _bad_request(row: Mapping[str, Any]) -> BadRequest:
+    return BadRequest(
+        request_id=strawberry.ID(row["request_id"]),
+        trace_id=row["trace_id"],
+        at=InstantNs(int(row["at_ns"])),
+        batch=row["batch"],
+        line=row["line"],
+        error_code=row["error_code"],
+        latency_ns=decimal(row["latency_ns"]),
+        conflict=row["conflict"],
     )
 
 

@@ -79,6 +79,19 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
 
 
+class BadRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the worst requests of a violation: one that failed, or was too slow."""
+
+    request_id: str
+    trace_id: Annotated[str | None, msgspec.Meta(description="Of the row's trace_id or traceparent, if it has one")]
+    at: Instant
+    batch: Annotated[Digest, msgspec.Meta(description="The batch that holds its row")]
+    line: Annotated[int, msgspec.Meta(ge=1, description="Which line of it")]
+    error_code: Annotated[str | None, msgspec.Meta(description="As reported; null where it succeeded")]
+    latency_ns: Annotated[str | None, msgspec.Meta(description="Where it was too slow; nanoseconds, decimal")]
+    conflict: Annotated[bool, msgspec.Meta(description="Its id was reported with two bodies, so it counts as failed")]
+
+
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
     """A maximal run of windows that each miss one objective's target. What may not be seen is null."""
 
@@ -89,6 +102,12 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     objective: str
     indicator: str
     target_percent: Annotated[str | None, msgspec.Meta(description="Share of valid requests that must be good")]
+    clause: Annotated[
+        str | None, msgspec.Meta(description="The clause it breaks: the contract's, or the member of the agreement")
+    ]
+    unit: Annotated[
+        str | None, msgspec.Meta(description="What its counts are; null where an early version recorded it")
+    ]
     state: Annotated[str, msgspec.Meta(description="open, closed, or withdrawn: judged anew, it does not hold")]
     revision: Annotated[int, msgspec.Meta(ge=1, description="How often it was opened")]
     start: Instant
@@ -105,6 +124,10 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     worst: WorstWindow | None
     inputs: Annotated[list[Digest], msgspec.Meta(description="Batches of facts that reach into it")]
     signals: Annotated[list[Signal], msgspec.Meta(description="At hand when the last event of it was recorded")]
+    requests: Annotated[
+        list[BadRequest],
+        msgspec.Meta(description="The worst ones, at most 20, the worst first; they need the scope of the indicator"),
+    ]
     credit: Annotated[Money | None, msgspec.Meta(description="Sum of its credit lines; null while it has none")]
     withheld: Annotated[list[str], msgspec.Meta(description="Members that the principal may not see")]
     seq: Seq
@@ -202,7 +225,20 @@ def _cell(cell: Row) -> WindowCell:
 
 def _violation(row: Row) -> Violation:
     credit, evidence, worst = row["credit"], row["evidence"], row["worst"]
-    same = ("id", "sla_id", "service", "period", "objective", "indicator", "state", "revision", "ended_by", "reason")
+    same = (
+        "id",
+        "sla_id",
+        "service",
+        "period",
+        "objective",
+        "indicator",
+        "clause",
+        "unit",
+        "state",
+        "revision",
+        "ended_by",
+        "reason",
+    )
     counts = ("first_window", "windows", "good", "valid", "bad", "seq")
     return Violation(
         **{name: row[name] for name in (*same, *counts)},
@@ -216,6 +252,15 @@ def _violation(row: Row) -> Violation:
                 kind=each["kind"], event_id=each["event_id"], at=instant(int(each["at_ns"])), summary=each["summary"]
             )
             for each in evidence["signals"]
+        ],
+        requests=[
+            BadRequest(
+                **{name: each[name] for name in ("request_id", "trace_id", "batch", "line", "error_code")},
+                at=instant(int(each["at_ns"])),
+                latency_ns=each["latency_ns"],
+                conflict=each["conflict"],
+            )
+            for each in evidence.get("requests", ())
         ],
         credit=None if credit is None else money(credit["currency"], credit["minor_units"]),
         withheld=list(row["withheld"]),

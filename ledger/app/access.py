@@ -129,7 +129,12 @@ FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
         "anchor": frozenset({Scope.READ_PROOFS}),
     },
     "objective_result": {"target": frozenset({Scope.READ_THRESHOLDS})},
-    "violation": {"target": frozenset({Scope.READ_THRESHOLDS}), "credit": frozenset({Scope.READ_CREDITS})},
+    "violation": {
+        "target": frozenset({Scope.READ_THRESHOLDS}),
+        # What the contract says is a term of it.
+        "clause": frozenset({Scope.READ_THRESHOLDS}),
+        "credit": frozenset({Scope.READ_CREDITS}),
+    },
     "credit": {},
     "sla_report": {
         "uptime_percent": frozenset({Scope.READ_UPTIME}),

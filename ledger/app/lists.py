@@ -108,6 +108,9 @@ def visible_violation(row: Row, principal: Principal) -> Row:
     if not principal.holds(*metric_scopes(row["indicator"])):
         shown |= dict.fromkeys(_COUNTS)
         withheld += _COUNTS
+        # They say how slow each was.
+        shown["evidence"] = {**row["evidence"], "requests": []}
+        withheld.append("requests")
     return {**shown, "withheld": sorted(withheld)}
 
 

@@ -19,6 +19,7 @@ from ledger.app.ports import Database, Randomness, Transaction
 from ledger.app.retrying import pause_s
 from ledger.app.statements import issue_statement, issued_event, proved_before
 from ledger.app.telemetry import FindEvidence
+from ledger.app.violation_rows import FindRequests
 from ledger.app.violations import record_violations
 from ledger.app.windows import evaluate_windows, load_windows
 from ledger.domain.agreement import Agreement
@@ -48,6 +49,7 @@ def evaluate_period(
     attestor: Attestor,
     read_rows: ReadRows,
     find_evidence: FindEvidence,
+    find_requests: FindRequests,
     clock: Clock,
 ) -> None:
     """Judge the windows of the period that an event is about, record its violations, and queue its settlement."""
@@ -57,7 +59,15 @@ def evaluate_period(
             return
         registered, period = closing.registered, closing.period
         judged = evaluate_windows(tx, registered, period, read_rows=read_rows)
-        record_violations(tx, registered, period, judged, find_evidence=find_evidence, now_ns=clock.now_ns())
+        record_violations(
+            tx,
+            registered,
+            period,
+            judged,
+            find_evidence=find_evidence,
+            find_requests=find_requests,
+            now_ns=clock.now_ns(),
+        )
         tx.outbox.add(event_id, Stage.COMPENSATE)
 
 

@@ -69,7 +69,8 @@ class Views(Protocol):
         """Up to ``limit`` violations by (start, id), from the place ``after`` on, that start before ``before_ns``.
 
         {id, sla_id, objective, state (open, closed, withdrawn), start_ns, end_ns, period, service, indicator, target,
-        revision, first_window, windows, good, valid, bad, worst, evidence, ended_by, reason, doc_sha256, credit, seq}.
+        revision, first_window, windows, good, valid, bad, worst, evidence, ended_by, reason, doc_sha256,
+        clause, unit, credit, seq}; clause and unit are None where an early version recorded it.
         ``credit`` is the sum of its credit lines, {currency, minor_units}; None while it has none.
         """
         ...

@@ -3,23 +3,25 @@
 A violation is known by agreement, period, objective and first window. Judging the same facts again appends nothing.
 Where other facts change the windows, an open violation is stated anew (``violation_updated``) or closed; one that was
 closed with other figures, or that no longer holds, is withdrawn, and what holds instead is opened. Evidence is
-what was at hand when an event was recorded: telemetry that comes later changes no violation.
+what was at hand when an event was recorded: telemetry that comes later changes no violation. It names the batches, what
+was recorded about the service at the time, and the worst requests with their trace ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.ports import Receipt, Transaction
 from ledger.app.telemetry import Evidence, FindEvidence
+from ledger.app.violation_rows import FindRequests
 from ledger.app.windows import JudgedPeriod
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
 from ledger.domain.naming import observations_stream, violation_id, violations_stream
-from ledger.domain.violations import Violation, violations
+from ledger.domain.violations import Violation, clause_of, unit_of_counts, violations
 
 MAX_SIGNALS = 100
 """The most samples and events that one violation event carries."""
@@ -36,8 +38,11 @@ class _Recorder:
     registered: RegisteredAgreement
     period: Period
     batches: Sequence[tuple[str, int, int]]
+    found: Sequence[Violation]
     find_evidence: FindEvidence
+    find_requests: FindRequests
     now_ns: int
+    _requests: dict[tuple[str, int], Sequence[dict[str, Any]]] = field(default_factory=dict)
 
     def events(self, name: str, found: Violation, last: tuple[str, Mapping[str, Any]] | None) -> Iterator[NewEvent]:
         """What is to be appended for a violation that the windows show, given its last event."""
@@ -92,16 +97,32 @@ class _Recorder:
             "valid": found.valid,
             "bad": found.bad,
             "worst": {"window": found.worst.index, "good": found.worst.good, "valid": found.worst.valid},
+            "clause": clause_of(self.registered.agreement, found.objective),
+            "unit": unit_of_counts(found.objective),
         }
 
     def _evidence(self, found: Violation) -> dict[str, Any]:
         start_ns, end_ns = found.interval.start_ns, found.interval.end_ns
         signals = self.find_evidence(self.tx, self.registered.agreement.service, found.interval)
-        inputs = {digest for digest, from_ns, to_ns in self.batches if from_ns < end_ns and start_ns < to_ns}
         return {
-            "inputs": sorted(inputs),
+            "inputs": sorted(self._inputs(start_ns, end_ns)),
             "signals": [_signal(each) for each in signals[:MAX_SIGNALS]],
+            "requests": list(self._worst_requests()[found.objective.id, found.first_window]),
         }
+
+    def _inputs(self, start_ns: int, end_ns: int) -> set[str]:
+        return {digest for digest, from_ns, to_ns in self.batches if from_ns < end_ns and start_ns < to_ns}
+
+    def _worst_requests(self) -> Mapping[tuple[str, int], Sequence[dict[str, Any]]]:
+        """Of every violation of the period, looked for together and only where an event is to be recorded."""
+        if not self._requests:
+            digests: set[str] = set()
+            for each in self.found:
+                digests |= self._inputs(each.interval.start_ns, each.interval.end_ns)
+            worst = self.find_requests(self.tx, self.registered.agreement, self.found, digests)
+            for each, requests in zip(self.found, worst, strict=True):
+                self._requests[each.objective.id, each.first_window] = requests
+        return self._requests
 
 
 def record_violations(
@@ -111,6 +132,7 @@ def record_violations(
     judged: JudgedPeriod,
     *,
     find_evidence: FindEvidence,
+    find_requests: FindRequests,
     now_ns: int,
 ) -> tuple[Receipt, ...]:
     """Append what is new about the violations of a period; empty where nothing is.
@@ -124,10 +146,12 @@ def record_violations(
     for event in tx.events.stream(stream):
         following = event.version + 1
         last[event.payload["violation_id"]] = event.type, event.payload
-    recorder = _Recorder(tx, registered, period, _batches(tx, registered, judged), find_evidence, now_ns)
+    found_now = violations(registered.agreement, judged.windows)
+    batches = _batches(tx, registered, judged)
+    recorder = _Recorder(tx, registered, period, batches, found_now, find_evidence, find_requests, now_ns)
     current = {
         violation_id(registered.sla_id, period.first, found.objective.id, found.first_window): found
-        for found in violations(registered.agreement, judged.windows)
+        for found in found_now
     }
     new = [
         recorder.withdrawn(payload, "the windows were judged anew and show no violation here")

@@ -82,7 +82,7 @@ def _instant(text: str) -> str:
 
 _VIOLATION = (
     *("violation_id", "sla_id", "service", "period", "objective", "indicator", "target", "windows"),
-    *("good", "valid", "bad", "ended_by", "reason"),
+    *("good", "valid", "bad", "clause", "unit", "ended_by", "reason"),
 )
 _STATEMENT = ("statement_id", "sla_id", "period", "statement_version", "state", "credit", "attestable")
 _CREDIT = (

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from operator import ne
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
@@ -33,9 +34,13 @@ class JudgedPeriod:
 
 
 def evaluate_windows(
-    tx: Transaction, registered: RegisteredAgreement, period: Period, *, read_rows: ReadRows
+    tx: Transaction, registered: RegisteredAgreement, period: Period, *, read_rows: ReadRows, running: bool = False
 ) -> JudgedPeriod:
-    """Judge every window of a period and append the judgements that are new."""
+    """Judge every window of a period and append the judgements that are new.
+
+    Of a ``running`` period only what its windows say is appended, once it is known: one without data is not judged yet,
+    and that another batch came in is no news about windows it does not change. Closing it states all of them.
+    """
     agreement = registered.agreement
     # What is issued in this transaction comes from the judgements before it in the log: nobody judges meanwhile.
     tx.identities.reserve(registered.sla_id, agreement.source)
@@ -66,7 +71,8 @@ def evaluate_windows(
     stream = windows_stream(registered.sla_id, period.first)
     judged = list(tx.events.stream(stream))
     last = {event.payload["index"]: event.payload for event in judged}
-    changed = [event for event in events if last.get(event.payload["index"]) != event.payload]
+    says_news = _is_news if running else ne
+    changed = [event for event in events if says_news(last.get(event.payload["index"]), event.payload)]
     if changed:
         tx.events.append(stream, changed, expected_version=len(judged))
     return JudgedPeriod(windows, inputs)
@@ -126,6 +132,13 @@ def _load(
         return judge(distinct=not repeats), inputs, spans
     except IdRepeated:
         return judge(distinct=False), inputs, spans
+
+
+def _is_news(last: Mapping[str, Any] | None, payload: Mapping[str, Any]) -> bool:
+    """Whether a judgement says of its window what was not said before."""
+    if last is None:
+        return bool(payload["state"] != WindowState.NO_DATA)
+    return any(last.get(name) != value for name, value in payload.items() if name != "inputs")
 
 
 def _unobserved(registered: RegisteredAgreement, period: Period) -> tuple[Window, ...]:

@@ -34,6 +34,7 @@ COMMANDS = {
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
     "observe": Subcommand("ledger.cli.recording:observe", "Record a request log as facts.", "server,prove"),
+    "evaluate": Subcommand("ledger.cli.recording:evaluate", "Judge a period that is not over.", "server,prove"),
     "budget": Subcommand("ledger.cli.budget:budget", "Show error budgets: left, burn rate, forecast.", "server"),
     "close": Subcommand("ledger.cli.recording:close", "Close a period, which settles it.", "server,prove"),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),

@@ -1,4 +1,4 @@
-"""``sla-ledger init``, ``observe`` and ``close``: what a ledger is told. Its server or its workers do what follows."""
+"""``sla-ledger init``, ``observe``, ``evaluate`` and ``close``: what a ledger is told. Its server or its workers do what follows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ledger.app.agreements import load_agreement
 from ledger.app.handing_in import hand_in
 from ledger.app.observations import RecordedBatch
 from ledger.cli.log_reading import parse_span, read_whole_log
@@ -17,7 +18,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.window import period_named
 from ledger.errors import BadInput
 from ledger.wiring.services import Services
-from ledger.wiring.stages import read_request_log
+from ledger.wiring.stages import judge_of, read_request_log
 
 WORKED_BY = "`sla-ledger up` on this directory settles it, or the workers where there is a broker"
 
@@ -115,6 +116,37 @@ def close(
         return
     click.echo(f"closed {closed.period} of {closed.sla_id}: event {receipt['event_id']} at seq {receipt['seq']}")
     note(WORKED_BY)
+
+
+@click.command(epilog="Exit codes: 0 judged; 1 closed already, or no period runs; 2 no such agreement or period.")
+@DATA
+@SLA_ID
+@click.option("--period", metavar="PERIOD", help="Such as 2023-12-19/P1D. Default: the one that runs now.")
+@TENANT
+@DATABASE
+@AS_JSON
+def evaluate(
+    data_dir: Path, sla_id: str | None, period: str | None, tenant: str, database_url: str | None, as_json: bool
+) -> None:
+    """Judge a period that is not over by the facts that are in: its violations open, grow and close.
+
+    `sla-ledger up` and the beat do it by themselves as facts come in. The same facts again change nothing, and what the
+    period will come to when it is closed stays the same.
+    """
+    with opened(data_dir, database_url) as services:
+        judge = judge_of(services)
+        with services.database.of_tenant(tenant).begin() as tx:
+            registered = load_agreement(tx, chosen_sla(tx.views.agreements(), sla_id), services.attestor)
+            chosen = judge.current(tx, registered, period)
+            new = judge.judge(tx, registered, chosen)
+            appended = [tx.events.by_id(receipt.event_id) for receipt in new]
+    found = [{"violation_id": each.payload["violation_id"], "event": each.type} for each in appended]
+    if as_json:
+        print_json({"sla_id": registered.sla_id, "period": str(chosen), "violations": found})
+        return
+    click.echo(f"judged {chosen} of {registered.sla_id}: {len(found)} new events about violations")
+    for line in found:
+        click.echo(f"  {line['event'].removeprefix('violation_')}  {line['violation_id']}")
 
 
 def _print_batch(services: Services, batch: RecordedBatch, complete: Interval | None, *, as_json: bool) -> None:

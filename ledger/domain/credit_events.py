@@ -20,6 +20,7 @@ from ledger.domain.event_values import (
     STATEMENT_ID,
     VIOLATION_ID,
 )
+from ledger.domain.indicators import INDICATORS
 from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
 from ledger.domain.schema import Flag, Integer, ListOf, Nullable, Object, OneOf, Shape, Text
 
@@ -29,6 +30,22 @@ _NAME_OF_KIND = r"[a-z][a-z0-9_.-]{0,79}"
 _OBJECTIVE_ID = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
 _WHO = Nullable(Text(max_length=200, what="who asked for it"))
 
+MAX_SHOWN_CHARS = 200
+"""Of a request id; a longer one is cut."""
+
+_BAD_REQUEST = Object(
+    {
+        "request_id": Text(max_length=MAX_SHOWN_CHARS, what="the id of the request", visible=True),
+        "trace_id": Nullable(Text(r"[!-~]{1,128}", "a trace id", 128)),
+        "at_ns": INSTANT_NS,
+        "batch": SHA256,
+        "line": Integer(1),
+        "error_code": Nullable(Text(r"-?\d{1,20}", "a whole number", 21)),
+        "latency_ns": Nullable(INSTANT_NS),
+        "conflict": Flag(),
+    }
+)
+
 _VIOLATION: Mapping[str, Shape] = {
     "violation_id": VIOLATION_ID,
     "sla_id": BYTES32,
@@ -36,7 +53,7 @@ _VIOLATION: Mapping[str, Shape] = {
     "service": NAME,
     "period": PERIOD,
     "objective": _OBJECTIVE_ID,
-    "indicator": OneOf(("availability", "first_token_latency", "response_latency")),
+    "indicator": OneOf(tuple(INDICATORS)),
     "target": DECIMAL,
     "revision": Integer(1, 2**32 - 1),
     "first_window": _WINDOWS,
@@ -62,7 +79,8 @@ _VIOLATION: Mapping[str, Shape] = {
                 0,
                 100,
             ),
-        }
+        },
+        {"requests": ListOf(_BAD_REQUEST, 0, 100)},
     ),
 }
 
@@ -96,6 +114,13 @@ _CHANGE: Mapping[str, Shape] = {
     "request": Text(max_length=150, what="the Idempotency-Key of the request", visible=True),
     "by": _WHO,
 }
+
+VIOLATION_ADDED: Mapping[str, Shape] = {
+    "clause": Text(max_length=120, what="the clause of the contract, or the member of the agreement, that it breaks"),
+    "unit": Text(max_length=80, what="what the counts of its windows are"),
+    "undecided": _COUNT,
+}
+"""What events about violations may say since schema version 2."""
 
 VIOLATION_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     "violation_opened": _VIOLATION,

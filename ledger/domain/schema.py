@@ -50,7 +50,7 @@ _HIDDEN = (
     r"\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
     r"\ufeff\ufff9-\ufffb"
 )
-_HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
+HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
 
 
 def fail(at: str, message: str, **data: Any) -> DocumentInvalid:
@@ -94,7 +94,7 @@ class Text:
             raise fail(at, f"must have {self.min_length} to {self.max_length} characters, has {len(value)}")
         if self.pattern is not None and not _compiled(self.pattern).fullmatch(value):
             raise fail(at, f"{value[:80]!r} is not {self.what}")
-        if self.visible and (found := _HIDDEN_CHARACTER.search(value)):
+        if self.visible and (found := HIDDEN_CHARACTER.search(value)):
             raise fail(at, f"holds the control or invisible character U+{ord(found[0]):04X}; write {self.what} without")
 
     def quick(self) -> Test:
@@ -107,7 +107,7 @@ class Text:
             for text in _distinct(values):
                 if not low <= len(text) <= high or (whole is not None and whole(text) is None):
                     return False
-                if visible and _HIDDEN_CHARACTER.search(text) is not None:
+                if visible and HIDDEN_CHARACTER.search(text) is not None:
                     return False
             return True
 

@@ -13,9 +13,10 @@ from enum import StrEnum
 from fractions import Fraction
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.indicators import INDICATORS
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
-from ledger.domain.methods.registry import Measuring
+from ledger.domain.methods.registry import Measuring, unit_of
 from ledger.domain.objective import Objective
 from ledger.domain.window import Window, WindowState
 from ledger.domain.window_columns import CellColumn, WindowColumns
@@ -76,6 +77,16 @@ def violations(agreement: Agreement, windows: Sequence[Window]) -> tuple[Violati
         for run in measuring.breaches(index)
     ]
     return tuple(sorted(found, key=lambda violation: violation.first_window))
+
+
+def clause_of(agreement: Agreement, objective: Objective) -> str:
+    """The clause that a miss of an objective breaks: as the contract names it, else the member of the agreement."""
+    return objective.clause or f"objectives[{agreement.objectives.index(objective)}]"
+
+
+def unit_of_counts(objective: Objective) -> str:
+    """What the counts of a window are: the indicator's unit, or the method's where it weighs each request."""
+    return unit_of(objective, "") if objective.grades else INDICATORS[objective.indicator].unit
 
 
 def _violation(objective: Objective, cells: CellColumn, windows: WindowColumns, run: range, judged: int) -> Violation:

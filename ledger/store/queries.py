@@ -319,6 +319,8 @@ def _violation(row: ViewRow, credit: Mapping[str, Any] | None) -> dict[str, Any]
     return {
         "ended_by": None,
         "reason": None,
+        "clause": None,
+        "unit": None,
         **row.body,
         "id": columns["violation_id"],
         "sla_id": columns["sla_id"],

@@ -23,6 +23,7 @@ from ledger.app.queries import ChainStatus, SchemaState
 from ledger.app.repeating import Repeating
 from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog
+from ledger.app.watching import Watch
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
@@ -48,7 +49,7 @@ from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
 from ledger.wiring.pin import PinFile
-from ledger.wiring.stages import directory_holder, process_holder, stage_work
+from ledger.wiring.stages import judge_of, directory_holder, process_holder, stage_work
 from ledger.wiring.storage import make_storage, open_storage
 from ledger.wiring.witness_client import read_witnesses
 
@@ -163,6 +164,7 @@ class Services:
         self.attestor = CircuitAttestor(circuits, self._provers)
         self.collectors = KeyringCollectors(self.keyring)
         self.schedule = Schedule(self.database, self.attestor, self.clock)
+        self.watch = Watch(self.database, judge_of(self))
         embedded = workers.broker_url is None
         self.holder = directory_holder(folder) if embedded else process_holder()
         self._schedule_at_s = 0.0
@@ -294,6 +296,7 @@ class Services:
         if time.monotonic() >= self._schedule_at_s:
             self._schedule_at_s = time.monotonic() + self.workers.schedule_s
             self.schedule.close_due()
+            self.watch.judge_new()
         return self.runner.run_once()
 
     def _deliver_once(self) -> bool:

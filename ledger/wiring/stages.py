@@ -16,10 +16,13 @@ from ledger.app.outbox import Stage, StageWork
 from ledger.app.ports import Database
 from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
 from ledger.app.telemetry import find_evidence
+from ledger.app.violation_rows import RequestFinder
+from ledger.app.watching import Judge
 from ledger.app.webhook_delivery import Courier
 from ledger.domain.observation import Rows
 from ledger.errors import DataDirectoryInUse, NotYet
 from ledger.ingest.request_log import RequestLog
+from ledger.ingest.traces import trace_ids
 from ledger.wiring.webhook_client import WebhookClient, sign
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
             attestor=attestor,
             read_rows=read_request_log,
             find_evidence=find_evidence,
+            find_requests=find_requests,
             clock=clock,
         )
 
@@ -86,6 +90,17 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
     }
 
 
+def judge_of(services: Services) -> Judge:
+    """Judges periods that are not closed yet."""
+    return Judge(
+        services.attestor,
+        read_rows=read_request_log,
+        find_evidence=find_evidence,
+        find_requests=find_requests,
+        clock=services.clock,
+    )
+
+
 def _anchor(services: Services) -> RegistryAnchor:
     """The chain, opened when it is first needed. Raises ``NotYet`` where another process works the embedded one."""
     try:
@@ -100,6 +115,10 @@ def _anchor(services: Services) -> RegistryAnchor:
 def read_request_log(data: bytes) -> Rows:
     """``ledger.app.observations.ReadRows`` of the batches that are recorded."""
     return RequestLog(io.BytesIO(data), "batch").in_bulk()
+
+
+find_requests = RequestFinder(read_request_log, trace_ids)
+"""``ledger.app.violation_rows.FindRequests`` of this release's formats."""
 
 
 def directory_holder(folder: Path) -> str:

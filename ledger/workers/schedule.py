@@ -1,4 +1,5 @@
-"""What happens by the clock, beside the workers: periods are closed when their grace is over, and the log is signed."""
+"""What happens by the clock, beside the workers: periods are judged as facts come in and closed when their grace is
+over, and the log is signed."""
 
 from __future__ import annotations
 
@@ -11,6 +12,10 @@ class Closes(Protocol):
     def close_due(self) -> int: ...
 
 
+class Watches(Protocol):
+    def judge_new(self) -> int: ...
+
+
 class BeatServices(Protocol):
     """What the beat needs of a data directory; ``ledger.wiring.Services`` has it."""
 
@@ -18,6 +23,8 @@ class BeatServices(Protocol):
     def database(self) -> Database: ...
     @property
     def schedule(self) -> Closes: ...
+    @property
+    def watch(self) -> Watches: ...
 
     def sign_log(self) -> None: ...
 
@@ -29,12 +36,16 @@ class Beat:
         self._services = services
 
     def tick(self) -> bool:
-        """Close what is due and sign what is new, also where closing failed. False: there is nothing to hurry for.
+        """Close what is due, judge what has new facts and sign what is new, each also where the one before failed.
+        False: there is nothing to hurry for.
 
-        Raises what closing or signing raise.
+        Raises what they raise.
         """
         try:
-            self._services.schedule.close_due()
+            try:
+                self._services.schedule.close_due()
+            finally:
+                self._services.watch.judge_new()
         finally:
             self._services.sign_log()
         return False

@@ -182,6 +182,18 @@ def anchor(of: str) -> NewEvent:
     return NewEvent("anchor_recorded", payload, START_NS)
 
 
+BAD_REQUEST = {
+    "request_id": "r-17",
+    "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+    "at_ns": str(START_NS),
+    "batch": "ef" * 32,
+    "line": 17,
+    "error_code": "500",
+    "latency_ns": None,
+    "conflict": False,
+}
+
+
 def violation(
     kind: str = "opened", hour: int = 3, *, name: str | None = None, sla_id: str = SLA_ID, **changes: Any
 ) -> NewEvent:
@@ -204,7 +216,9 @@ def violation(
         "valid": 10,
         "bad": 3,
         "worst": {"window": hour, "good": 7, "valid": 10},
-        "evidence": {"inputs": ["ef" * 32], "signals": []},
+        "evidence": {"inputs": ["ef" * 32], "signals": [], "requests": [BAD_REQUEST]},
+        "clause": "objectives[0]",
+        "unit": "requests",
         **{"closed": {"ended_by": "met"}, "withdrawn": {"reason": "judged anew"}}.get(kind, {}),
         **changes,
     }

@@ -15,11 +15,24 @@ QUERY = """query ($state: String, $after: String) { violations(first: 2, state: 
     edges { node { id objective good valid targetPercent credit { amount } } } pageInfo { hasNextPage endCursor } } }"""
 
 
+REQUEST = {
+    "request_id": "r-1",
+    "trace_id": "abc",
+    "at_ns": str(10**18),
+    "batch": "ef" * 32,
+    "line": 7,
+    "error_code": None,
+    "latency_ns": "1234567890",
+    "conflict": False,
+}
+
+
 def row(number: int, indicator: str = "availability", **changes: Any) -> dict[str, Any]:
     facts = {"service": "chat", "period": "2023-12-01/P1D", "first_window": 3, "windows": 2, "good": 90, "valid": 100}
     ends = {"start_ns": 10**18, "end_ns": 10**18 + 1, "ended_by": "met", "reason": None, "revision": 1, "seq": number}
     names = {"id": f"v{number}", "sla_id": "0x" + "ab" * 32, "objective": indicator, "indicator": indicator}
-    secrets = {"target": "99.95", "credit": {"currency": "USD", "minor_units": 80000}}
+    facts |= {"unit": "requests", "evidence": {"inputs": [], "signals": [], "requests": [REQUEST]}}
+    secrets = {"target": "99.95", "clause": "Annex 2, 3.1", "credit": {"currency": "USD", "minor_units": 80000}}
     return {**names, **facts, **ends, **secrets, "state": "closed", **changes}
 
 
@@ -42,6 +55,15 @@ def test_all_of_a_violation(ask: Asker) -> None:
     rest = ask(QUERY, by=ADMIN, variables={"after": answer["data"]["violations"]["pageInfo"]["endCursor"]})
     assert [node["id"] for node in nodes(rest)] == ["v2"]
     assert [node["id"] for node in nodes(ask(QUERY, by=ADMIN, variables={"state": "open"}))] == ["v2"]
+
+
+def test_its_evidence_is_shown_by_the_scope_of_the_indicator_and_its_clause_by_that_of_terms(ask: Asker) -> None:
+    query = "{ violations(first: 2) { edges { node { clause unit requests { requestId traceId line latencyNs } } } } }"
+    request = {"requestId": "r-1", "traceId": "abc", "line": 7, "latencyNs": "1234567890"}
+    everything = {"clause": "Annex 2, 3.1", "unit": "requests", "requests": [request]}
+    assert nodes(ask(query, by=ADMIN)) == [everything, everything]
+    answer = ask(query, by=holding(Scope.READ_VIOLATIONS, Scope.READ_UPTIME))
+    assert [(node["clause"], node["requests"] is None) for node in nodes(answer)] == [(None, False), (None, True)]
 
 
 def test_a_viewer_sees_neither_targets_nor_credits(ask: Asker) -> None:

@@ -14,6 +14,7 @@ from eth_account import Account
 
 from ledger.app.agreements import RegisteredAgreement, load_agreement, register_agreement
 from ledger.app.evidence import TelemetrySignature
+from ledger.app.violation_rows import RequestFinder
 from ledger.attest import babyjub
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
@@ -25,6 +26,7 @@ from ledger.domain.observation import RequestRow, RowRejection
 from ledger.domain.window import period_named
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
+from ledger.ingest.traces import trace_ids
 from ledger.resources import resource_dir
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import SeededRandomness, StepClock
@@ -71,6 +73,9 @@ class Desk:
 
 def read_rows(data: bytes) -> Iterable[RequestRow | RowRejection]:
     return RequestLog(io.BytesIO(data), "batch")
+
+
+find_requests = RequestFinder(read_rows, trace_ids)
 
 
 def row(name: str, at: str = "2023-06-14T10:00:00Z", **changes: Any) -> dict[str, Any]:

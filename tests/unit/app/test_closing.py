@@ -18,7 +18,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.window import period_named
 from ledger.errors import ClosingFailed, DocumentInvalid, NotFound, PeriodNotOver
-from tests.unit.app.conftest import Desk, make_desk, read_rows
+from tests.unit.app.conftest import Desk, find_requests, make_desk, read_rows
 
 HOUR_NS = 3600 * SECOND_NS
 GRACE_NS = 72 * HOUR_NS
@@ -100,6 +100,7 @@ class TestClosing:
                 attestor=desk.attestor,
                 read_rows=read_rows,
                 find_evidence=find_evidence,
+                find_requests=find_requests,
                 clock=desk.clock,
             )
 

@@ -23,7 +23,7 @@ from ledger.domain.settlement import SettlementState
 from ledger.domain.window import period_named
 from ledger.errors import CollectorUnknown, NotFound, NotYet
 from tests.conformance.samples import StepClock, anchor, attestation
-from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
+from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
 
 
 class Held:
@@ -46,6 +46,7 @@ def judge(desk: Desk, event_id: str, database: Database | None = None) -> None:
         attestor=desk.attestor,
         read_rows=read_rows,
         find_evidence=find_evidence,
+        find_requests=find_requests,
         clock=desk.clock,
     )
 

@@ -12,10 +12,12 @@ from ledger.app.ports import Transaction
 from ledger.app.telemetry import Evidence
 from ledger.app.violations import record_violations
 from ledger.app.windows import JudgedPeriod, evaluate_windows
+from ledger.domain.agreement import Agreement
 from ledger.domain.interval import Interval
 from ledger.domain.naming import violations_stream
+from ledger.domain.violations import Violation
 from ledger.domain.window import Cell, Window, WindowState
-from tests.unit.app.conftest import Desk, log, read_rows, row
+from tests.unit.app.conftest import Desk, find_requests, log, read_rows, row
 from tests.unit.app.test_settling import record
 
 HOUR_NS = 3600 * 10**9
@@ -31,6 +33,10 @@ def judged(desk: Desk, bad: dict[int, int], *, until: int = 24, idle: tuple[int,
         cells = (Cell(good, bad.get(hour, 0)), Cell(good, 0), Cell(good, 0))
         windows.append(Window(interval, state, cells))
     return JudgedPeriod(tuple(windows), ())
+
+
+def no_requests(tx: Transaction, agreement: Agreement, found: Sequence[Violation], batches: object) -> Any:
+    return [[] for _ in found]
 
 
 class Book:
@@ -50,7 +56,15 @@ class Book:
         registered = self.desk.register()
         now_ns = self.desk.period.interval.start_ns + int(hour * HOUR_NS)
         with self.desk.database.begin() as tx:
-            record_violations(tx, registered, self.desk.period, windows, find_evidence=self.evidence, now_ns=now_ns)
+            record_violations(
+                tx,
+                registered,
+                self.desk.period,
+                windows,
+                find_evidence=self.evidence,
+                find_requests=no_requests,
+                now_ns=now_ns,
+            )
         new = self.events()[self.seen :]
         self.seen += len(new)
         return [
@@ -89,6 +103,7 @@ def test_a_run_is_opened_and_closed_with_its_figures(desk: Desk, book: Book) -> 
     )
     assert payload["worst"] == {"window": 4, "good": 10, "valid": 100}
     assert (payload["objective"], payload["target"], payload["ended_by"]) == ("availability", "99.95", "met")
+    assert (payload["clause"], payload["unit"]) == ("objectives[0]", "requests")
     assert payload["evidence"]["signals"] == [
         {"kind": "gpu_sample", "event_id": GPU.event_id, "at_ns": str(GPU.at_ns), "summary": "DRAM_ACTIVE 0.91"}
     ]
@@ -162,12 +177,22 @@ def test_facts_as_they_come_in_lead_to_batches_as_evidence(desk: Desk) -> None:
     with desk.database.begin() as tx:
         found = evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
         record_violations(
-            tx, registered, desk.period, found, find_evidence=lambda *_: (), now_ns=desk.period.interval.end_ns
+            tx,
+            registered,
+            desk.period,
+            found,
+            find_evidence=lambda *_: (),
+            find_requests=find_requests,
+            now_ns=desk.period.interval.end_ns,
         )
     book = Book(desk)
     (violation,) = {each.payload["violation_id"] for each in book.events()}
     assert violation.endswith(".availability.w3")
-    assert book.events()[0].payload["evidence"] == {"inputs": [early.digest], "signals": []}
+    evidence = book.events()[0].payload["evidence"]
+    assert (evidence["inputs"], evidence["signals"]) == ([early.digest], [])
+    assert [(each["request_id"], each["batch"], each["line"]) for each in evidence["requests"]] == [
+        ("a", early.digest, 1)
+    ]
     assert late.digest not in book.events()[0].payload["evidence"]["inputs"]
 
 
@@ -180,6 +205,7 @@ def test_evidence_is_bounded(desk: Desk) -> None:
             desk.period,
             judged(desk, {3: 1}),
             find_evidence=lambda *_: [GPU] * 1000,
+            find_requests=no_requests,
             now_ns=desk.period.interval.end_ns,
         )
     assert len(Book(desk).events()[0].payload["evidence"]["signals"]) == 100

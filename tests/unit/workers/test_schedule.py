@@ -25,6 +25,14 @@ class Directory:
     def schedule(self) -> Directory:
         return self
 
+    @property
+    def watch(self) -> Directory:
+        return self
+
+    def judge_new(self) -> int:
+        self.done.append("judged")
+        return 0
+
     def close_due(self) -> int:
         self.done.append("closed")
         if self._failure is not None:
@@ -35,14 +43,14 @@ class Directory:
         self.done.append("signed")
 
 
-def test_it_signs_what_it_closed() -> None:
+def test_it_closes_judges_and_signs() -> None:
     directory = Directory()
     assert not Beat(directory).tick()
-    assert directory.done == ["closed", "signed"]
+    assert directory.done == ["closed", "judged", "signed"]
 
 
-def test_it_signs_also_when_closing_failed_and_says_so() -> None:
+def test_it_judges_and_signs_also_when_closing_failed_and_says_so() -> None:
     directory = Directory(ClosingFailed("one agreement cannot be closed"))
     with pytest.raises(ClosingFailed):
         Beat(directory).tick()
-    assert directory.done == ["closed", "signed"]
+    assert directory.done == ["closed", "judged", "signed"]

@@ -1,0 +1,160 @@
+"""Judging periods before they are over: violations open and grow while facts come in.
+
+A follower of the log looks which agreements got facts since its last look, and judges the periods they are about, as
+closing will do. Judging follows from the facts alone, so a period that was judged on the way is closed with the same
+windows, statement and credit as one that was not. A closed period is left to its restatements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ledger.app.agreements import RegisteredAgreement, load_agreement
+from ledger.app.closing import closing_of
+from ledger.app.evidence import Attestor
+from ledger.app.observations import ReadRows
+from ledger.app.ports import Database, Receipt, Transaction
+from ledger.app.telemetry import FindEvidence
+from ledger.app.violation_rows import FindRequests
+from ledger.app.violations import record_violations
+from ledger.app.windows import evaluate_windows
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.events import StoredEvent
+from ledger.domain.instant import Clock, format_instant_ns
+from ledger.domain.interval import Interval
+from ledger.domain.window import period_at, period_named
+from ledger.errors import PeriodClosed, PeriodNotBegun, SlaLedgerError, VersionConflict
+
+FOLLOWER = "watch"
+PAGE = 1000
+MAX_PERIODS = 3
+"""The newest periods of one agreement that one look judges; a log of years is settled by closing, not watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What judging needs of this deployment."""
+
+    attestor: Attestor
+    read_rows: ReadRows
+    find_evidence: FindEvidence
+    find_requests: FindRequests
+    clock: Clock
+
+    def judge(self, tx: Transaction, registered: RegisteredAgreement, period: Period) -> tuple[Receipt, ...]:
+        """Judge a period that began and was not closed; what was appended about its violations.
+
+        The same facts again append nothing. Raises ``PeriodClosed`` and ``PeriodNotBegun``.
+        """
+        now_ns = self.clock.now_ns()
+        if now_ns < period.interval.start_ns:
+            raise PeriodNotBegun(
+                f"{period} begins at {format_instant_ns(period.interval.start_ns)}; there is nothing to judge before",
+                period=str(period),
+            )
+        if closing_of(tx, registered.sla_id, period) is not None:
+            raise PeriodClosed(f"{period} is closed: its statement says what it came to", period=str(period))
+        judged = evaluate_windows(tx, registered, period, read_rows=self.read_rows, running=True)
+        return record_violations(
+            tx,
+            registered,
+            period,
+            judged,
+            find_evidence=self.find_evidence,
+            find_requests=self.find_requests,
+            now_ns=now_ns,
+        )
+
+    def current(self, tx: Transaction, registered: RegisteredAgreement, name: str | None) -> Period:
+        """The period of this name, or the one that runs now; raises ``PeriodNotBegun`` where none does."""
+        agreement = registered.agreement
+        if name is not None:
+            return period_named(agreement, name)
+        running = period_at(agreement, self.clock.now_ns())
+        if running is None:
+            raise PeriodNotBegun(
+                f"no period of {registered.sla_id} runs now: it is in force from {agreement.effective_from} to "
+                f"{agreement.effective_until}; name a period",
+                sla_id=registered.sla_id,
+            )
+        return running
+
+
+@dataclass(slots=True)
+class Watch:
+    """Follows the log and judges what facts came in for. ``database`` sees every tenant."""
+
+    database: Database
+    judge: Judge
+    _failed: list[SlaLedgerError] = field(default_factory=list)
+
+    def judge_new(self) -> int:
+        """Judge what has new facts since the last look, by whatever process; how many periods were judged.
+
+        Two that look at once do no harm. Where an agreement cannot be judged the others are, and then the first error
+        is raised; its next facts are another try, and closing names it.
+        """
+        count = 0
+        self._failed.clear()
+        while True:
+            with self.database.read() as tx:
+                before = tx.followers.position(FOLLOWER)
+                events = tx.events.since(before, limit=PAGE) if before < tx.log.size() else ()
+            if not events:
+                break
+            for (tenant, sla_id), spans in _touched(events).items():
+                count += self._judge_of(self.database.of_tenant(tenant), sla_id, spans)
+            try:
+                with self.database.begin() as tx:
+                    tx.followers.advance(FOLLOWER, before=before, now=events[-1].place + 1)
+            except VersionConflict:
+                break
+        if self._failed:
+            raise self._failed[0]
+        return count
+
+    def _judge_of(self, database: Database, sla_id: str, spans: Sequence[Interval]) -> int:
+        try:
+            with database.read() as tx:
+                registered = load_agreement(tx, sla_id, self.judge.attestor)
+                open_ones = [
+                    period
+                    for period in _newest_periods(registered.agreement, spans, self.judge.clock.now_ns())
+                    if closing_of(tx, sla_id, period) is None
+                ]
+            for period in open_ones:
+                with database.begin() as tx:
+                    self.judge.judge(tx, registered, period)
+        except PeriodClosed:
+            # Closed since the look above.
+            return 0
+        except SlaLedgerError as error:
+            self._failed.append(error)
+            return 0
+        return len(open_ones)
+
+
+def _touched(events: Iterable[StoredEvent]) -> dict[tuple[str, str], list[Interval]]:
+    """What the facts among these events are about: spans by tenant and agreement."""
+    found: dict[tuple[str, str], list[Interval]] = {}
+    for event in events:
+        if event.type != "observations_recorded" or event.erased:
+            continue
+        for span in (event.payload["declared_complete"], event.payload["span"]):
+            if span is not None:
+                interval = Interval(int(span["from_ns"]), int(span["to_ns"]))
+                found.setdefault((event.tenant, event.payload["sla_id"]), []).append(interval)
+    return found
+
+
+def _newest_periods(agreement: Agreement, spans: Sequence[Interval], now_ns: int) -> list[Period]:
+    """The newest periods that began and that one of the spans reaches into, oldest first."""
+    found: dict[int, Period] = {}
+    for span in spans:
+        period = period_at(agreement, min(span.end_ns - 1, now_ns))
+        while period is not None and span.start_ns < period.interval.end_ns and len(found) < MAX_PERIODS * len(spans):
+            found[period.interval.start_ns] = period
+            period = period_at(agreement, period.interval.start_ns - 1)
+    return [found[start_ns] for start_ns in sorted(found)[-MAX_PERIODS:]]

@@ -1,0 +1,102 @@
+"""The worst requests of a violation: what somebody who asks why opens first.
+
+Of the rows that are bad for its objective in its interval: the failed ones first, then the slowest. A request id that
+is reported with two bodies there counts as failed (``observation``), by the body that is met second. Which ones are kept
+follows from the batches and the order they are taken in.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.observation import RequestColumns, RequestRow, Rows
+from ledger.domain.outcome import OutcomeRule
+from ledger.domain.violations import Violation
+
+MAX_KEPT = 20
+"""Of one violation."""
+
+_SLACK = 50
+
+
+@dataclass(frozen=True, slots=True)
+class BadRequest:
+    """One row that is bad for an objective: ``line`` (from 1) of the batch of digest ``batch``.
+
+    ``error_code`` is None where it was too slow, by its ``latency_ns``, or where its id has two bodies (``conflict``).
+    """
+
+    request_id: str
+    at_ns: int
+    batch: str
+    line: int
+    error_code: int | None
+    latency_ns: int | None
+    conflict: bool
+
+
+class WorstRequests:
+    """Looks for the worst requests of some violations of one agreement while batches go by."""
+
+    def __init__(self, agreement: Agreement, found: Sequence[Violation]) -> None:
+        self._service = agreement.service
+        self._rule = OutcomeRule(agreement)
+        index = {objective.id: at for at, objective in enumerate(agreement.objectives)}
+        self._looked_for = [(index[each.objective.id], each) for each in found]
+        self._start_ns = min((each.interval.start_ns for each in found), default=0)
+        self._end_ns = max((each.interval.end_ns for each in found), default=0)
+        self._kept: list[dict[str, BadRequest]] = [{} for _ in found]
+        self._bodies: dict[str, bytes] = {}
+
+    def take(self, batch: str, rows: Rows) -> None:
+        """Look through the rows of a batch."""
+        for each in rows:
+            if isinstance(each, RequestRow):
+                self._look(batch, each)
+            elif isinstance(each, RequestColumns) and self._touches(each.starts_ns):
+                for row in each.rows():
+                    self._look(batch, row)
+
+    def worst(self) -> tuple[tuple[BadRequest, ...], ...]:
+        """Of each violation its worst requests, the worst first."""
+        return tuple(tuple(heapq.nsmallest(MAX_KEPT, kept.values(), key=_order)) for kept in self._kept)
+
+    def _touches(self, starts_ns: Sequence[int]) -> bool:
+        return bool(starts_ns) and min(starts_ns) < self._end_ns and max(starts_ns) >= self._start_ns
+
+    def _look(self, batch: str, row: RequestRow) -> None:
+        if row.service != self._service or not self._start_ns <= row.started_at_ns < self._end_ns:
+            return
+        conflict = self._bodies.setdefault(row.request_id, row.body_digest) != row.body_digest
+        outcome = self._rule.failed if conflict else self._rule.outcome(row)
+        for (index, violation), kept in zip(self._looked_for, self._kept, strict=True):
+            if row.started_at_ns not in violation.interval:
+                continue
+            counted = self._rule.counted(outcome, index)
+            if counted is not None and counted[1] > 0:
+                self._keep(kept, _bad(batch, row, violation, conflict))
+
+    def _keep(self, kept: dict[str, BadRequest], found: BadRequest) -> None:
+        earlier = kept.get(found.request_id)
+        if earlier is None or _order(found) < _order(earlier):
+            kept[found.request_id] = found
+        if len(kept) > MAX_KEPT + _SLACK:
+            for each in heapq.nlargest(_SLACK, kept.values(), key=_order):
+                del kept[each.request_id]
+
+
+def _bad(batch: str, row: RequestRow, violation: Violation, conflict: bool) -> BadRequest:
+    failed = conflict or row.error_code is not None
+    first_token = violation.objective.indicator == "first_token_latency"
+    latency_ns = None if failed else row.first_token_ns if first_token else row.response_ns
+    error_code = None if conflict else row.error_code
+    return BadRequest(row.request_id, row.started_at_ns, batch, row.line, error_code, latency_ns, conflict)
+
+
+def _order(found: BadRequest) -> tuple[bool, int, int, str, bool, str, int]:
+    """The worst first; what never ties comes last."""
+    slow_ns = found.latency_ns or 0
+    return (slow_ns > 0, -slow_ns, found.at_ns, found.request_id, not found.conflict, found.batch, found.line)
