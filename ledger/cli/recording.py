@@ -1,4 +1,5 @@
-"""``sla-ledger init``, ``observe``, ``evaluate`` and ``close``: what a ledger is told. Its server or its workers do what follows."""
+"""``sla-ledger init``, ``observe``, ``evaluate`` and ``close``: what a ledger is told. Its server or its workers do
+what follows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The worst requests of a violation: what somebody who asks why opens first.
 
 Of the rows that are bad for its objective in its interval: the failed ones first, then the slowest. A request id that
-is reported with two bodies there counts as failed (``observation``), by the body that is met second. Which ones are kept
-follows from the batches and the order they are taken in.
+is reported with two bodies there counts as failed (``observation``), by the body that is met second. Which ones are
+kept follows from the batches and the order they are taken in.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Trace ids of single rows of a log that is kept: looked up when a violation needs them, not while rows are counted.
 
-A row may carry ``trace_id`` (text), or ``traceparent`` as W3C Trace Context has it: ``00-{trace id}-{span id}-{flags}``.
+A row may carry ``trace_id`` (text), or ``traceparent`` as W3C Trace Context has it
+(``00-{trace id}-{span id}-{flags}``).
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
 from ledger.wiring.pin import PinFile
-from ledger.wiring.stages import judge_of, directory_holder, process_holder, stage_work
+from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work
 from ledger.wiring.storage import make_storage, open_storage
 from ledger.wiring.witness_client import read_witnesses
 
