@@ -237,7 +237,7 @@ class TestDelivery:
         assert shown["withheld"] == []
         assert shown["bad"] > 0
         assert shown["target"] is not None
-        assert bare["withheld"] == ["bad", "good", "target", "valid"]
+        assert bare["withheld"] == ["bad", "clause", "good", "target", "valid"]
         assert {bare[member] for member in bare["withheld"]} == {None}
 
     def test_an_endpoint_is_not_told_what_it_may_not_see_at_all(self, desk: Desk) -> None:
