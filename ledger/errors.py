@@ -293,6 +293,8 @@ class ClaimDeadlinePassed(Refused):
     """A fact about a closed period came after the deadline of its claims; ``data`` has the period and the deadline."""
 
     code = "claim_deadline_passed"
+
+
 class PeriodNotBegun(Refused):
     """No window of the period has begun, or none of the agreement's periods runs."""
 

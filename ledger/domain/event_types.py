@@ -21,8 +21,7 @@ from ledger.domain.agreement_schema import (
     NAME,
     SIGNED_AGREEMENT,
 )
-from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, LINE_ADDED, VIOLATION_PAYLOADS
-from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, VIOLATION_ADDED, VIOLATION_PAYLOADS
+from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, LINE_ADDED, VIOLATION_ADDED, VIOLATION_PAYLOADS
 from ledger.domain.event_values import (
     CHAIN_ID,
     CURRENCY,
@@ -302,7 +301,6 @@ _ADDED: Mapping[str, Mapping[str, Shape]] = {
         "tzdata": Text(r"\d{4}[a-z]{1,2}", "a release of the zone rules such as 2026a", 6),
     },
     "credit_line_issued": LINE_ADDED,
-    "statement_issued": {"tzdata": Text(r"\d{4}[a-z]{1,2}", "a release of the zone rules such as 2026a", 6)},
     **dict.fromkeys(VIOLATION_PAYLOADS, VIOLATION_ADDED),
 }
 """Optional members that version 2 of a type has and version 1 had not. It takes every payload of version 1, and more

@@ -65,7 +65,7 @@ class Day:
         return len(self.types(windows_stream(self.registered.sla_id, self.desk.period.first)))
 
     def settle(self) -> bytes:
-        """Close the day as the stages do; what its statement says. Salts are chance, and so is the root over them."""
+        """Close the day as the stages do; what its statement says. Salts and ids are chance."""
         desk = self.desk
         now_ns = desk.period.interval.end_ns
         with desk.database.begin() as tx:
@@ -92,7 +92,7 @@ class Day:
             )
         with desk.database.read() as tx:
             (issued,) = tx.events.stream(statement_stream(self.registered.sla_id, desk.period.first))
-            return canonical_bytes({**issued.payload, "telemetry_root": None})
+            return canonical_bytes({**issued.payload, "telemetry_root": None, "closing_event": None})
 
 
 def bad(hour: int, name: str) -> dict[str, Any]:
