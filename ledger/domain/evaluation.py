@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
+from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
 from ledger.domain.interval import Interval, covered, union
 from ledger.domain.observation import (
     DistinctIds,
@@ -21,7 +22,7 @@ from ledger.domain.observation import (
     VerdictCounts,
     one_by_one,
 )
-from ledger.domain.outcome import OUTCOME_BITS, VALID_SHIFT, OutcomeRule, repeated_failures
+from ledger.domain.outcome import OUTCOME_BITS, ExcludedTime, LeftOut, OutcomeRule, repeated_failures
 from ledger.domain.window import Cell, Window, WindowState, period_at
 
 
@@ -33,6 +34,10 @@ class Evaluator:
     a window that is not observed is accepted and counts nowhere. A row is rejected when it names another service,
     lies outside the period, or lies outside the spans that were declared for its batch (``add_all``; else all of
     them). What is rejected takes no part in telling duplicates and conflicts.
+
+    ``excluded`` is what is taken out of the period: a window that lies in it whole is excluded, with or without data,
+    and any other one keeps what starts outside it. An id in conflict is taken out only where every body of it starts
+    in excluded time: nobody gets rid of a failure by sending its id again with a start in a maintenance.
 
     Without ``period`` the period of the first row of the service is taken; ``other_periods`` then tells how
     many rows lie elsewhere (key None: in no period of the agreement), and the result may only be used when it
@@ -49,6 +54,7 @@ class Evaluator:
         *,
         tenant: str = "",
         spans: Sequence[Interval] = (),
+        excluded: Excluded = NOTHING_EXCLUDED,
         distinct: bool = False,
     ) -> None:
         self.period = period
@@ -60,6 +66,8 @@ class Evaluator:
         self._spans = union(spans)
         self._within = self._spans
         self._rule = OutcomeRule(agreement)
+        self._gaps = ExcludedTime(excluded, len(agreement.exclusions))
+        self._has_gaps = bool(self._gaps)
         scope = (tenant, agreement.source, str(period or ""))
         self._ids = DistinctIds(*scope) if distinct else None
         self._book = self._ids or IdentityBook(*scope)
@@ -98,6 +106,8 @@ class Evaluator:
         verdict, slot = self._book.classify(row)
         if verdict is Verdict.ACCEPTED:
             outcome = self._rule.outcome(row)
+            if self._has_gaps:
+                outcome = self._gaps.outcome(start_ns) or outcome
             self._starts_ns.append(start_ns)
             self._outcomes.append(outcome)
             key = (start_ns - self._start_ns) // self._step_ns << self._key_shift | outcome
@@ -134,6 +144,8 @@ class Evaluator:
             elif each.all_of(self._service, self._low_ns, self._high_ns):
                 ids.take(each.request_ids)
                 first_ns, step_ns, outcomes = self._start_ns, self._step_ns, self._rule.outcomes(each)
+                if self._has_gaps:
+                    outcomes = self._gaps.outcomes(each.starts_ns, outcomes)
                 if self._rule.repeats:
                     self._keep_failures(each, outcomes)
                 shift = self._key_shift
@@ -198,17 +210,43 @@ class Evaluator:
         found = dict.fromkeys((clause.id for clause in clauses), 0)
         for key, count in self._tally.items():
             outcome = key & (1 << self._key_shift) - 1
-            if 0 < outcome < 1 << VALID_SHIFT and index in (None, key >> self._key_shift):
+            if 0 < outcome <= len(clauses) and index in (None, key >> self._key_shift):
                 found[clauses[outcome - 1].id] += count
+        return found
+
+    def left_out(self) -> list[LeftOut]:
+        """What left both sides, window by window."""
+        if self.period is None:
+            return []
+        clauses = self._agreement.exclusions
+        found = [
+            LeftOut(dict.fromkeys((clause.id for clause in clauses), 0), {})
+            for _ in range(self._agreement.window_count(self.period))
+        ]
+        for part, at in self._gaps.parts:
+            for index in range(self._index(part.start_ns), self._index(part.end_ns - 1) + 1):
+                found[index].by_exclusion[self._gaps.rulings[at].exclusion.id] = 0
+        for key, count in self._tally.items():
+            outcome, left = key & (1 << self._key_shift) - 1, found[key >> self._key_shift]
+            if 0 < outcome <= len(clauses):
+                left.by_clause[clauses[outcome - 1].id] += count
+            elif (name := self._gaps.named(outcome)) is not None:
+                left.by_exclusion[name] += count
         return found
 
     def uncounted_requests(self) -> int:
         """Accepted requests that lie in windows which no declaration covers whole: they count nowhere."""
         states = [window.state for window in self.windows()]
         shift = self._key_shift
-        return sum(count for key, count in self._tally.items() if states[key >> shift] is not WindowState.OBSERVED)
+        return sum(count for key, count in self._tally.items() if states[key >> shift] is WindowState.NO_DATA)
+
+    def _index(self, instant_ns: int) -> int:
+        """The window of an instant of the period."""
+        return (instant_ns - self._start_ns) // self._step_ns
 
     def _window(self, interval: Interval, counts: tuple[tuple[int, int], ...]) -> Window:
+        if covered(interval, self._gaps.union):
+            return Window(interval, WindowState.EXCLUDED, tuple(Cell(0, 0) for _ in counts))
         if self._spans and not covered(interval, self._spans):
             return Window(interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in counts))
         return Window(interval, WindowState.OBSERVED, tuple(Cell(*pair) for pair in counts))
@@ -254,9 +292,11 @@ class Evaluator:
         return RowRejection(row.line, reason, field, message)
 
     def _mark_conflict(self, slot: int, start_ns: int) -> None:
-        """Count the id as failed in the window of its earliest start, instead of what was counted so far."""
-        earlier_ns, outcome, failed = self._starts_ns[slot], self._outcomes[slot], self._rule.failed
-        first_ns = min(start_ns, earlier_ns)
+        """Count the id as failed in the window of its earliest start outside excluded time, instead of what was counted
+        so far."""
+        earlier_ns, outcome = self._starts_ns[slot], self._outcomes[slot]
+        first_ns = min(start_ns, earlier_ns, key=lambda at_ns: (self._gaps.outcome(at_ns) > 0, at_ns))
+        failed = self._gaps.outcome(first_ns) or self._rule.failed
         self._tally[(earlier_ns - self._start_ns) // self._step_ns << self._key_shift | outcome] -= 1
         key = (first_ns - self._start_ns) // self._step_ns << self._key_shift | failed
         self._tally[key] = self._tally.get(key, 0) + 1

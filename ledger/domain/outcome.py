@@ -11,22 +11,27 @@ A request succeeded when its error code is null; any code (429, -100, 0, ...) is
 take named codes out of both sides. A stream that breaks off after its first token is a failure like any other, and
 its first token counts for no latency. A conflicting id is a failure without a code (see ``observation``).
 
+A request that starts in time that is excluded (``exclusions``) leaves both sides too, whatever became of it.
+
 With a repeat window (Azure AI) failed requests that repeat an earlier failure leave both sides (``repeated_failures``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.exclusions import Excluded
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.objective import SCORE_UNITS
 from ledger.domain.observation import RequestColumns, RequestRow
 
 # An outcome says for each objective whether a request is valid (bits 16 to 31) and good (lower bits), and above both
 # which bounds of a graded objective it keeps. Of a request that a clause takes out no bit is valid, and the lower bits
-# are the clause's number from 1; without availability among the objectives a failed request is valid to none, and its
-# outcome is 0. A key of the tally has the window above the outcome.
+# are the clause's number from 1, or, after the clauses, the number of the exclusion in whose time it starts; without
+# availability among the objectives a failed request is valid to none, and its outcome is 0. A key of the tally has the window above the outcome.
 VALID_SHIFT = 16
 OUTCOME_BITS = 32
 
@@ -125,3 +130,41 @@ class OutcomeRule:
                     for outcome, code, ns in zip(found, codes, latencies_ns, strict=True)
                 ]
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Requests that left both sides in one window: by the clause for their error code, and by the exclusion in whose
+    time they started. One that the time of two exclusions holds is counted with the first."""
+
+    by_clause: dict[str, int]
+    by_exclusion: dict[str, int]
+
+
+class ExcludedTime:
+    """The outcome of requests by their start alone: of each exclusion its number, after those of ``clauses``."""
+
+    def __init__(self, excluded: Excluded, clauses: int) -> None:
+        self.rulings, self.parts = excluded.rulings, excluded.parts
+        self.union = excluded.union
+        self._first = clauses + 1
+        # Start and end of each part in turn: an instant is in one where an odd number of them do not lie after it.
+        self._edges_ns = [edge_ns for part, _ in excluded.parts for edge_ns in (part.start_ns, part.end_ns)]
+        self._numbers = [self._first + at for _, at in excluded.parts]
+
+    def __bool__(self) -> bool:
+        return bool(self._edges_ns)
+
+    def outcome(self, start_ns: int) -> int:
+        """0 for what starts in no excluded time."""
+        at = bisect_right(self._edges_ns, start_ns)
+        return self._numbers[at >> 1] if at & 1 else 0
+
+    def outcomes(self, starts_ns: Sequence[int], outcomes: Sequence[int]) -> list[int]:
+        """The outcomes of many requests, of which those in excluded time leave both sides."""
+        return [number or outcome for number, outcome in zip(map(self.outcome, starts_ns), outcomes, strict=True)]
+
+    def named(self, outcome: int) -> str | None:
+        """The exclusion of an outcome; None where it is none's."""
+        at = outcome - self._first
+        return self.rulings[at].exclusion.id if 0 <= at and outcome < 1 << VALID_SHIFT else None
