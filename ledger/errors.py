@@ -214,6 +214,12 @@ class WebhookInvalid(BadInput):
     code = "webhook_invalid"
 
 
+class ExclusionInvalid(BadInput):
+    """Time cannot be excluded as was asked: an unknown clause, no ticket, no such time; ``data`` names the field."""
+
+    code = "exclusion_invalid"
+
+
 class QueryInvalid(BadInput):
     """A parameter of a query is unknown, given twice or out of its range; ``data["parameter"]`` names it."""
 
@@ -263,6 +269,12 @@ class ClaimRefused(Refused):
     """A credit cannot be claimed: too late, claimed before, or there is nothing to claim; ``data`` has the deadline."""
 
     code = "claim_refused"
+
+
+class ExclusionRefused(Refused):
+    """An exclusion cannot be recorded or withdrawn now: its id is used up, or a closed period would be another."""
+
+    code = "exclusion_refused"
 
 
 class ReadOnlyTransaction(Refused):

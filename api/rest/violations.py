@@ -52,6 +52,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     state: Annotated[str, msgspec.Meta(description="observed, excluded or no_data")]
     objectives: list[WindowCell]
     excluded_requests: Annotated[dict[str, int], msgspec.Meta(description="Left out, by the clause that says so")]
+    exclusions: Annotated[dict[str, int], msgspec.Meta(description="Left out, by the exclusion they start in")]
     seq: Seq
 
 
@@ -206,6 +207,7 @@ def _window(row: Row) -> Window:
         state=row["state"],
         objectives=[_cell(cell) for cell in row["objectives"]],
         excluded_requests=dict(row["excluded_requests"]),
+        exclusions=dict(row["exclusions"]),
         seq=row["seq"],
     )
 

@@ -30,7 +30,7 @@ class Lists:
         self._database = database
 
     def windows(self, principal: Principal, sla_id: str, period: str, *, after: str | None, limit: int) -> Page:
-        """{index, start_ns, end_ns, state, excluded_requests, objectives, seq} by index.
+        """{index, start_ns, end_ns, state, excluded_requests, exclusions, objectives, seq} by index.
 
         ``objectives`` are {id, indicator, good, bad} in the agreement's order; counts that the principal may not see
         are None.
@@ -123,7 +123,7 @@ def _window(row: Row, objectives: Iterable[Mapping[str, Any]], principal: Princi
             seen = principal.holds(*metric_scopes(objective["indicator"]))
             counts = cell if seen else {"good": None, "bad": None}
             cells.append({"id": objective["id"], "indicator": objective["indicator"], **counts})
-    names = ("index", "start_ns", "end_ns", "state", "excluded_requests", "seq")
+    names = ("index", "start_ns", "end_ns", "state", "excluded_requests", "exclusions", "seq")
     return {**{name: row[name] for name in names}, "objectives": cells}
 
 

@@ -187,9 +187,15 @@ def bars(windows: Sequence[Row], objectives: Sequence[ObjectiveTerms], *, target
             end_ns=group[-1]["end_ns"],
             windows=len(group),
             state=_bar_state(group),
-            excluded_requests=sum(sum(row["excluded_requests"].values()) for row in group),
+            excluded_requests=sum(map(_left_out, group)),
             cells={terms.id: _bar_cell(group, terms, targets=targets) for terms in objectives},
         )
+
+
+def _left_out(row: Row) -> int:
+    """Requests that left both sides in a window: by a clause, or by an exclusion."""
+    counts: Iterable[int] = (*row["excluded_requests"].values(), *row["exclusions"].values())
+    return sum(counts)
 
 
 def _bar_state(group: Sequence[Row]) -> str:

@@ -79,6 +79,14 @@ class Views(Protocol):
         """Raises ``NotFound``."""
         ...
 
+    def exclusions(self, sla_id: str) -> Sequence[Mapping[str, Any]]:
+        """Every exclusion of an agreement, by (start, id), withdrawn ones among them.
+
+        {exclusion_id, sla_id, state (recorded, withdrawn), clause, ticket, from_ns, to_ns, announced_at_ns,
+        approved_by, reason, by, withdrawn_reason, withdrawn_by, seq}.
+        """
+        ...
+
     def credit_lines(
         self,
         *,

@@ -20,6 +20,8 @@ from ledger.app.violation_rows import FindRequests
 from ledger.app.windows import JudgedPeriod
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
+from ledger.domain.exclusions import Excluded
+from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream, violation_id, violations_stream
 from ledger.domain.violations import Violation, clause_of, unit_of_counts, violations
 
@@ -39,6 +41,7 @@ class _Recorder:
     period: Period
     batches: Sequence[tuple[str, int, int]]
     found: Sequence[Violation]
+    excluded: Excluded
     find_evidence: FindEvidence
     find_requests: FindRequests
     now_ns: int
@@ -60,12 +63,23 @@ class _Recorder:
             elif not same:
                 yield self._stated("violation_updated", facts, found, revision, self.now_ns)
         elif still_open or not same or payload["ended_by"] != found.ended_by:
-            yield self.withdrawn(payload, "the windows were judged anew and say something else of it")
+            yield self.withdrawn(payload, "say something else of it")
             yield from self._begin(facts, found, revision + 1, still_open)
 
-    def withdrawn(self, payload: Mapping[str, Any], reason: str) -> NewEvent:
+    def withdrawn(self, payload: Mapping[str, Any], what: str) -> NewEvent:
+        """``what`` is what the windows do now."""
+        reason = f"the windows were judged anew and {what}{self._excluded_by(payload)}"
         body = {key: value for key, value in payload.items() if key != "ended_by"}
-        return NewEvent("violation_withdrawn", {**body, "reason": reason}, occurred_at_ns=self.now_ns)
+        return NewEvent("violation_withdrawn", {**body, "reason": reason[:500]}, occurred_at_ns=self.now_ns)
+
+    def _excluded_by(self, payload: Mapping[str, Any]) -> str:
+        """Which exclusions take time out of a violation's windows."""
+        found = self.excluded.touching(Interval(int(payload["from_ns"]), int(payload["to_ns"])))
+        if not found:
+            return ""
+        names = ", ".join(f"{each.exclusion.id} ({each.exclusion.clause})" for each in found[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        return f": time in it is excluded by {names}{more}"
 
     def _begin(self, facts: Mapping[str, Any], found: Violation, revision: int, still_open: bool) -> Iterator[NewEvent]:
         yield self._stated("violation_opened", facts, found, revision, found.interval.start_ns)
@@ -148,13 +162,13 @@ def record_violations(
         last[event.payload["violation_id"]] = event.type, event.payload
     found_now = violations(registered.agreement, judged.windows)
     batches = _batches(tx, registered, judged)
-    recorder = _Recorder(tx, registered, period, batches, found_now, find_evidence, find_requests, now_ns)
+    recorder = _Recorder(tx, registered, period, batches, found_now, judged.excluded, find_evidence, find_requests, now_ns)
     current = {
         violation_id(registered.sla_id, period.first, found.objective.id, found.first_window): found
         for found in found_now
     }
     new = [
-        recorder.withdrawn(payload, "the windows were judged anew and show no violation here")
+        recorder.withdrawn(payload, "show no violation here")
         for name, (kind, payload) in last.items()
         if name not in current and kind != "violation_withdrawn"
     ]

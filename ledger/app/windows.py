@@ -14,12 +14,14 @@ from operator import ne
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
+from ledger.app.exclusions import load_excluded
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
 from ledger.domain.calendar import Period
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.events import NewEvent
-from ledger.domain.interval import Interval
+from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
+from ledger.domain.interval import Interval, covered
 from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.observation import IdRepeated
 from ledger.domain.window import Cell, Window, WindowState
@@ -27,10 +29,11 @@ from ledger.domain.window import Cell, Window, WindowState
 
 @dataclass(frozen=True, slots=True)
 class JudgedPeriod:
-    """The windows of a period and the digests of the batches they were judged from."""
+    """The windows of a period, the digests of the batches they were judged from, and what was taken out of them."""
 
     windows: tuple[Window, ...]
     inputs: tuple[str, ...]
+    excluded: Excluded = NOTHING_EXCLUDED
 
 
 def evaluate_windows(
@@ -44,8 +47,10 @@ def evaluate_windows(
     agreement = registered.agreement
     # What is issued in this transaction comes from the judgements before it in the log: nobody judges meanwhile.
     tx.identities.reserve(registered.sla_id, agreement.source)
-    evaluator, inputs, spans = _load(tx, registered, period, read_rows)
-    windows = evaluator.windows() if spans else _unobserved(registered, period)
+    excluded = load_excluded(tx, registered, period)
+    evaluator, inputs, spans = _load(tx, registered, period, excluded, read_rows)
+    windows = evaluator.windows() if spans else _unobserved(registered, period, excluded)
+    left_out = evaluator.left_out()
     events = [
         NewEvent(
             "window_evaluated",
@@ -61,7 +66,8 @@ def evaluate_windows(
                     objective.id: {"good": cell.good, "bad": cell.bad}
                     for objective, cell in zip(agreement.objectives, window.cells, strict=True)
                 },
-                "excluded_requests": dict(evaluator.excluded_requests(index)),
+                "excluded_requests": left_out[index].by_clause,
+                **({"exclusions": left_out[index].by_exclusion} if left_out[index].by_exclusion else {}),
                 "inputs": list(inputs),
             },
             occurred_at_ns=window.interval.end_ns,
@@ -75,7 +81,7 @@ def evaluate_windows(
     changed = [event for event in events if says_news(last.get(event.payload["index"]), event.payload)]
     if changed:
         tx.events.append(stream, changed, expected_version=len(judged))
-    return JudgedPeriod(windows, inputs)
+    return JudgedPeriod(windows, inputs, excluded)
 
 
 def load_windows(
@@ -103,7 +109,7 @@ def judgements(
 
 
 def _load(
-    tx: Transaction, registered: RegisteredAgreement, period: Period, read_rows: ReadRows
+    tx: Transaction, registered: RegisteredAgreement, period: Period, excluded: Excluded, read_rows: ReadRows
 ) -> tuple[Evaluator, tuple[str, ...], Sequence[Interval]]:
     agreement = registered.agreement
     # A batch counts where it was declared complete; where it was also recorded without a declaration, everywhere.
@@ -121,7 +127,9 @@ def _load(
     inputs = tuple(sorted(declared.keys() | undeclared))
 
     def judge(*, distinct: bool) -> Evaluator:
-        evaluator = Evaluator(agreement, period, tenant=registered.sla_id, spans=spans, distinct=distinct)
+        evaluator = Evaluator(
+            agreement, period, tenant=registered.sla_id, spans=spans, excluded=excluded, distinct=distinct
+        )
         for digest in inputs:
             within = () if digest in undeclared else declared[digest]
             evaluator.add_all(read_rows(tx.batches.get(digest)), within=within)
@@ -138,13 +146,16 @@ def _is_news(last: Mapping[str, Any] | None, payload: Mapping[str, Any]) -> bool
     """Whether a judgement says of its window what was not said before."""
     if last is None:
         return bool(payload["state"] != WindowState.NO_DATA)
-    return any(last.get(name) != value for name, value in payload.items() if name != "inputs")
+    return {**last, "inputs": None} != {**payload, "inputs": None}
 
 
-def _unobserved(registered: RegisteredAgreement, period: Period) -> tuple[Window, ...]:
+def _unobserved(registered: RegisteredAgreement, period: Period, excluded: Excluded) -> tuple[Window, ...]:
     """Without any declaration of completeness nothing is known, not even that nothing happened."""
-    cells = tuple(Cell(0, 0) for _ in registered.agreement.objectives)
-    return tuple(Window(interval, WindowState.NO_DATA, cells) for interval in registered.agreement.windows(period))
+    cells, union = tuple(Cell(0, 0) for _ in registered.agreement.objectives), excluded.union
+    return tuple(
+        Window(interval, WindowState.EXCLUDED if covered(interval, union) else WindowState.NO_DATA, cells)
+        for interval in registered.agreement.windows(period)
+    )
 
 
 def _window(registered: RegisteredAgreement, payload: Mapping[str, Any]) -> Window:

@@ -36,6 +36,7 @@ from ledger.domain.event_values import (
     AnyObject,
 )
 from ledger.domain.events import ERASABLE_CLASS, LATER_SCHEMAS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
+from ledger.domain.exclusion_events import EXCLUSION_PAYLOADS
 from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
 from ledger.domain.restatement_events import RESTATEMENT_PAYLOADS, STATEMENT_ADDED
 from ledger.domain.schema import (
@@ -285,6 +286,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     },
     **RESTATEMENT_PAYLOADS,
     **VIOLATION_PAYLOADS,
+    **EXCLUSION_PAYLOADS,
     **CREDIT_LINE_PAYLOADS,
     **WEBHOOK_PAYLOADS,
     PAYLOAD_ERASED: {
@@ -302,6 +304,7 @@ _ADDED: Mapping[str, Mapping[str, Shape]] = {
     },
     "credit_line_issued": LINE_ADDED,
     **dict.fromkeys(VIOLATION_PAYLOADS, VIOLATION_ADDED),
+    "window_evaluated": {"exclusions": MapOf(OBJECTIVE_ID, _COUNT, 10_000)},
 }
 """Optional members that version 2 of a type has and version 1 had not. It takes every payload of version 1, and more
 values of some members."""

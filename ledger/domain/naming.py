@@ -31,6 +31,11 @@ def breaker_stream(service: str) -> str:
     return f"breakers/{service}"
 
 
+def exclusions_stream(sla_id: str) -> str:
+    """What is excluded from the counts of one agreement: recorded and withdrawn."""
+    return f"exclusions/{sla_id}"
+
+
 def windows_stream(sla_id: str, first: date) -> str:
     """Judgements of the windows of the period that starts on local date ``first``."""
     return f"windows/{sla_id}/{first.isoformat()}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from ledger.domain.events import StoredEvent
+from ledger.domain.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
 from ledger.domain.telemetry import BREAKER_SEVERITY, BreakerState
 from ledger.domain.webhook_events import WEBHOOK_CONFIGURED
 
@@ -137,7 +138,8 @@ def _agreement(event: StoredEvent) -> Iterable[RowChange]:
 def _window(event: StoredEvent) -> Iterable[RowChange]:
     payload = event.payload
     key = {"sla_id": payload["sla_id"], "period": payload["period"], "window_index": payload["index"]}
-    body = {name: payload[name] for name in ("doc_sha256", "end_ns", "state", "cells", "excluded_requests")}
+    names = ("doc_sha256", "end_ns", "state", "cells", "excluded_requests", "exclusions")
+    body = {name: payload[name] for name in names if name in payload}
     yield _change(event, "view_window", key, body, {"start_ns": int(payload["start_ns"])})
 
 
@@ -201,6 +203,14 @@ def _line(event: StoredEvent, line: Mapping[str, Any]) -> RowChange:
     return _change(event, "view_credit_line", key, body, {**columns, "start_ns": int(line["start_ns"])})
 
 
+def _exclusion(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    key = {"sla_id": payload["sla_id"], "exclusion_id": payload["exclusion_id"]}
+    columns = {"start_ns": int(payload["from_ns"]), "state": _EXCLUSION_STATES[event.type]}
+    body = {name: value for name, value in payload.items() if name not in {*key, "from_ns"}}
+    yield _change(event, "view_exclusion", key, body, columns)
+
+
 def _webhook(event: StoredEvent) -> Iterable[RowChange]:
     payload = event.payload
     body = {name: value for name, value in payload.items() if name not in {"endpoint_id", "state"}}
@@ -208,6 +218,7 @@ def _webhook(event: StoredEvent) -> Iterable[RowChange]:
 
 
 _VIOLATION_COLUMNS = frozenset({"violation_id", "sla_id", "objective", "from_ns"})
+_EXCLUSION_STATES = {EXCLUSION_RECORDED: "recorded", EXCLUSION_WITHDRAWN: "withdrawn"}
 _VIOLATION_STATES = {
     "violation_opened": "open",
     "violation_updated": "open",
@@ -253,6 +264,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "attestation_recorded": _attestation,
     "anchor_recorded": _anchor,
     **dict.fromkeys(_VIOLATION_STATES, _violation),
+    **dict.fromkeys(_EXCLUSION_STATES, _exclusion),
     "credit_line_issued": _issued_line,
     "credit_line_reversed": _reversed_line,
     "credit_applied": _applied_line,
@@ -264,6 +276,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
 
 _SHARING = (
     frozenset(_VIOLATION_STATES),
+    frozenset(_EXCLUSION_STATES),
     frozenset({"credit_line_issued", "credit_line_reversed", "credit_applied"}),
 )
 """Types that set rows of one view together; every other view is set by one type."""

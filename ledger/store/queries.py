@@ -86,7 +86,8 @@ class StoredViews:
         return self._reader.tenants("view_agreement")
 
     def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
-        """{sla_id, period, index, start_ns, end_ns, state, cells, excluded_requests, doc_sha256, seq} by index."""
+        """{sla_id, period, index, start_ns, end_ns, state, cells, excluded_requests, exclusions, doc_sha256, seq} by
+        index."""
         rows = [_window(row) for row in self._reader.rows("view_window", sla_id=sla_id, period=period)]
         return sorted(rows, key=lambda row: int(row["index"]))
 
@@ -149,6 +150,10 @@ class StoredViews:
         found = self._reader.rows("view_violation", violation_id=violation_id)
         (row,) = self._violations([_only(found, "violation", violation_id)])
         return row
+
+    def exclusions(self, sla_id: str) -> Sequence[Mapping[str, Any]]:
+        rows = [_exclusion(row) for row in self._reader.rows("view_exclusion", sla_id=sla_id)]
+        return sorted(rows, key=lambda row: (row["from_ns"], str(row["exclusion_id"])))
 
     def credit_lines(
         self,
@@ -274,6 +279,7 @@ def _agreement(row: ViewRow) -> dict[str, Any]:
 def _window(row: ViewRow) -> dict[str, Any]:
     columns = row.columns
     return {
+        "exclusions": {},
         **row.body,
         "sla_id": columns["sla_id"],
         "period": columns["period"],
@@ -329,6 +335,22 @@ def _violation(row: ViewRow, credit: Mapping[str, Any] | None) -> dict[str, Any]
         "start_ns": columns["start_ns"],
         "end_ns": int(row.body["to_ns"]),
         "credit": credit,
+        "seq": row.seq,
+    }
+
+
+def _exclusion(row: ViewRow) -> dict[str, Any]:
+    announced = row.body["announced_at_ns"]
+    return {
+        "withdrawn_reason": None,
+        "withdrawn_by": None,
+        **row.body,
+        "sla_id": row.columns["sla_id"],
+        "exclusion_id": row.columns["exclusion_id"],
+        "state": row.columns["state"],
+        "from_ns": row.columns["start_ns"],
+        "to_ns": int(row.body["to_ns"]),
+        "announced_at_ns": None if announced is None else int(announced),
         "seq": row.seq,
     }
 

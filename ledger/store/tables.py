@@ -327,6 +327,11 @@ view_violation = _view(
         _start_ns(),
     ],
 )
+view_exclusion = _view(
+    "view_exclusion",
+    [_sla_id(), Column("exclusion_id", String(40), nullable=False)],
+    [_start_ns(), Column("state", String(10), nullable=False)],
+)
 view_credit_line = _view(
     "view_credit_line",
     [_text_key("line_id", 140)],
@@ -405,6 +410,7 @@ VIEW_TABLES = {
         view_attestation,
         view_anchor,
         view_violation,
+        view_exclusion,
         view_credit_line,
         view_anchor_confirmation,
         view_telemetry,

@@ -225,6 +225,24 @@ def violation(
     return NewEvent(f"violation_{kind}", payload, START_NS)
 
 
+def exclusion(name: str = "release-7", kind: str = "recorded", hour: int = 3, *, sla_id: str = SLA_ID) -> NewEvent:
+    """``exclusion_recorded`` or ``withdrawn`` of one hour."""
+    payload = {
+        "exclusion_id": name,
+        "sla_id": sla_id,
+        "clause": "gray-release",
+        "ticket": "CHG-7",
+        "from_ns": str(START_NS + hour * HOUR_NS),
+        "to_ns": str(START_NS + (hour + 1) * HOUR_NS),
+        "announced_at_ns": str(START_NS),
+        "approved_by": "change board",
+        "reason": "a new version",
+        "by": None,
+        **({"withdrawn_reason": "called off", "withdrawn_by": None} if kind == "withdrawn" else {}),
+    }
+    return NewEvent(f"exclusion_{kind}", payload, START_NS)
+
+
 def credit_line(number: int = 1, *, of: str | None = None, **changes: Any) -> dict[str, Any]:
     """What the events of a credit line say of it."""
     statement_name = of or statement_id()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.conformance.samples import (
     attestation,
     breaker,
     document,
+    exclusion,
     line_applied,
     line_issued,
     line_reversed,
@@ -50,6 +52,7 @@ def everything(tx: Transaction) -> list[Any]:
         views.windows(SLA_ID, PERIOD),
         views.violations(limit=10),
         views.credit_lines(limit=10),
+        views.exclusions(SLA_ID),
         views.evidence("chat-7b", START_NS, START_NS + HOUR_NS, 20),
         views.telemetry_source("chat-7b", "gpu-1"),
     ]
@@ -90,6 +93,40 @@ def test_a_window_shows_its_newest_judgement(database: AnyDatabase) -> None:
         "state": "observed",
         "cells": {"availability": {"good": 3, "bad": 4}},
         "excluded_requests": {},
+        "exclusions": {},
+        "seq": seq,
+    }
+
+
+def test_a_window_shows_what_exclusions_took_out_of_it(database: AnyDatabase) -> None:
+    event = window(0)
+    append(database, replace(event, payload={**event.payload, "exclusions": {"release-7": 3}}))
+    with database.read() as tx:
+        (found,) = tx.views.windows(SLA_ID, PERIOD)
+    assert found["exclusions"] == {"release-7": 3}
+
+
+def test_exclusions_come_by_start_and_a_withdrawn_one_stays(database: AnyDatabase) -> None:
+    append(database, exclusion("late", hour=5), exclusion("early", hour=2), exclusion("late", sla_id=OTHER_SLA_ID))
+    seq = append(database, exclusion("early", "withdrawn", hour=2))
+    with database.read() as tx:
+        early, late = tx.views.exclusions(SLA_ID)
+        assert [each["exclusion_id"] for each in tx.views.exclusions(OTHER_SLA_ID)] == ["late"]
+    assert (late["state"], late["withdrawn_reason"], late["withdrawn_by"]) == ("recorded", None, None)
+    assert early == {
+        "exclusion_id": "early",
+        "sla_id": SLA_ID,
+        "state": "withdrawn",
+        "clause": "gray-release",
+        "ticket": "CHG-7",
+        "from_ns": START_NS + 2 * HOUR_NS,
+        "to_ns": START_NS + 3 * HOUR_NS,
+        "announced_at_ns": START_NS,
+        "approved_by": "change board",
+        "reason": "a new version",
+        "by": None,
+        "withdrawn_reason": "called off",
+        "withdrawn_by": None,
         "seq": seq,
     }
 

@@ -1,0 +1,252 @@
+"""Exclusions as events: recorded, withdrawn, what they do to windows and violations, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ledger.app.closing import Cause, close_period
+from ledger.app.exclusions import MAX_EXCLUSIONS, AskedExclusion, ExclusionDesk, RecordedExclusion
+from ledger.app.violations import record_violations
+from ledger.app.windows import JudgedPeriod, evaluate_windows
+from ledger.domain.exclusions import Ruling
+from ledger.domain.instant import parse_instant_ns
+from ledger.domain.naming import exclusions_stream, violations_stream, windows_stream
+from ledger.domain.window import WindowState
+from ledger.errors import (
+    ExclusionInvalid,
+    ExclusionRefused,
+    IdempotencyConflict,
+    NotFound,
+)
+from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
+from tests.unit.app.test_settling import record
+
+MEMBERS: dict[str, Any] = {
+    "maintenance": {
+        "classes": [
+            {
+                "id": "gray-release",
+                "reason": "a new version on part of the traffic",
+                "longest": "PT15M",
+                "at_most": {"count": 2, "per": "month"},
+            },
+            {"id": "rotation", "reason": "hosts are replaced", "notice": "PT72H"},
+        ],
+    },
+    "carve_outs": [{"id": "dispute", "kind": "dispute", "reason": "both parties agree to leave it out"}],
+}
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk(**MEMBERS)
+
+
+def asked(name: str = "release-7", at: str = "10:00", minutes: int = 15, **changes: Any) -> AskedExclusion:
+    from_ns = parse_instant_ns(f"2023-06-14T{at}:00Z")
+    found = AskedExclusion(
+        id=name,
+        clause="gray-release",
+        from_ns=from_ns,
+        to_ns=from_ns + minutes * 60 * 10**9,
+        reason="version 7",
+        ticket="CHG-7",
+        approved_by="change board",
+        by="key 1",
+    )
+    return replace(found, **changes)
+
+
+def exclusions(desk: Desk) -> ExclusionDesk:
+    desk.register()
+    return ExclusionDesk(desk.database, desk.attestor, desk.clock)
+
+
+def sla_id(desk: Desk) -> str:
+    return desk.attestor.sla_id(desk.agreement)
+
+
+def add(desk: Desk, **changes: Any) -> RecordedExclusion:
+    return exclusions(desk).record(sla_id(desk), asked(**changes))
+
+
+def judge(desk: Desk) -> JudgedPeriod:
+    registered = desk.register()
+    end_ns = desk.period.interval.end_ns
+    with desk.database.begin() as tx:
+        judged = evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
+        record_violations(tx, registered, desk.period, judged, find_evidence=lambda *_: (), now_ns=end_ns)
+    return judged
+
+
+def events(desk: Desk, stream: str) -> list[Any]:
+    with desk.database.read() as tx:
+        return list(tx.events.stream(stream))
+
+
+def close(desk: Desk) -> None:
+    registered = desk.register()
+    with desk.database.begin() as tx:
+        close_period(tx, registered, desk.period, cause=Cause.REQUEST, now_ns=desk.period.interval.end_ns)
+
+
+def test_an_exclusion_is_recorded_as_it_was_asked_for(desk: Desk) -> None:
+    made = add(desk)
+    (event,) = events(desk, exclusions_stream(sla_id(desk)))
+    assert (event.type, event.payload) == ("exclusion_recorded", made.payload)
+    assert event.payload["ticket"] == "CHG-7"
+    assert event.payload["by"] == "key 1"
+    assert made.ruled is not None
+    assert made.ruled.ruling is Ruling.HONOURED
+
+
+def test_the_same_again_gives_the_first_receipt_and_another_one_under_its_id_is_refused(desk: Desk) -> None:
+    first, again = add(desk), add(desk, by="key 2")
+    assert again.receipt == first.receipt
+    with pytest.raises(IdempotencyConflict, match="another exclusion"):
+        add(desk, minutes=14)
+
+
+def test_what_its_class_does_not_allow_is_recorded_with_the_reason_and_not_honoured(desk: Desk) -> None:
+    add(desk)
+    add(desk, name="release-8", at="12:00")
+    third = add(desk, name="release-9", at="14:00")
+    assert third.ruled is not None
+    assert (third.ruled.ruling, third.ruled.honoured) == (Ruling.TOO_MANY, None)
+    late = add(desk, name="hosts", clause="rotation", announced_at_ns=parse_instant_ns("2023-06-13T00:00:00Z"))
+    assert late.ruled is not None
+    assert late.ruled.ruling is Ruling.ANNOUNCED_LATE
+
+
+def test_a_window_and_a_violation_go_with_the_exclusion_that_holds_them(desk: Desk) -> None:
+    desk_rows = [row("a", at="2023-06-14T03:00:00Z", error_code=500), row("b", at="2023-06-14T05:00:00Z")]
+    record(desk, log(*desk_rows))
+    assert judge(desk).windows[3].cells[0].bad == 1
+    made = add(desk, name="dispute-1", at="03:00", minutes=60, clause="dispute", ticket=None)
+    assert made.ruled is not None
+    judged = judge(desk)
+    assert judged.windows[3].state is WindowState.EXCLUDED
+    told = [event for event in events(desk, windows_stream(sla_id(desk), desk.period.first)) if event.version >= 24]
+    assert [(event.payload["index"], event.payload["exclusions"]) for event in told] == [(3, {"dispute-1": 1})]
+    last = events(desk, violations_stream(sla_id(desk), desk.period.first))[-1]
+    assert last.type == "violation_withdrawn"
+    assert last.payload["reason"] == (
+        "the windows were judged anew and show no violation here: time in it is excluded by dispute-1 (dispute)"
+    )
+
+
+def test_a_withdrawn_exclusion_takes_nothing_out_and_the_violation_is_back(desk: Desk) -> None:
+    record(desk, log(row("a", at="2023-06-14T03:00:00Z", error_code=500)))
+    add(desk, name="dispute-1", at="03:00", minutes=60, clause="dispute")
+    assert judge(desk).windows[3].state is WindowState.EXCLUDED
+    gone = exclusions(desk).withdraw(sla_id(desk), "dispute-1", reason="settled otherwise", by="key 1")
+    assert (gone.payload["withdrawn_reason"], gone.payload["withdrawn_by"]) == ("settled otherwise", "key 1")
+    assert judge(desk).windows[3].cells[0].bad == 1
+    kinds = [event.type for event in events(desk, violations_stream(sla_id(desk), desk.period.first))]
+    assert kinds == ["violation_opened", "violation_closed"]
+    again = exclusions(desk).withdraw(sla_id(desk), "dispute-1", reason="once more")
+    assert again.receipt == gone.receipt
+    with pytest.raises(ExclusionRefused, match="its id is used up"):
+        add(desk, name="dispute-1", at="03:00", minutes=60, clause="dispute")
+
+
+def test_no_retroactive_maintenance_uptime_kuma_6064(desk: Desk) -> None:
+    """Here there is: recorded after the fact, it counts as if it had been recorded before."""
+    record(desk, log(row("a", at="2023-06-14T10:03:00Z", error_code=500), row("b", at="2023-06-14T10:30:00Z")))
+    assert judge(desk).windows[10].cells[0].bad == 1
+    # The clock is months past the period.
+    assert desk.clock.now_ns() > desk.period.interval.end_ns
+    add(desk)
+    windows = judge(desk).windows
+    assert (windows[10].state, windows[10].cells[0].good, windows[10].cells[0].bad) == (WindowState.OBSERVED, 1, 0)
+
+
+def test_judging_again_with_the_same_exclusions_appends_nothing(desk: Desk) -> None:
+    record(desk, log(row("a", at="2023-06-14T10:03:00Z", error_code=500)))
+    add(desk)
+    judge(desk)
+    stream = windows_stream(sla_id(desk), desk.period.first)
+    before = len(events(desk, stream))
+    judge(desk)
+    assert len(events(desk, stream)) == before
+
+
+def test_without_any_facts_an_excluded_window_is_excluded_and_the_others_are_without_data(desk: Desk) -> None:
+    add(desk, name="dispute-1", at="03:00", minutes=60, clause="dispute")
+    states = [window.state for window in judge(desk).windows]
+    assert states[3] is WindowState.EXCLUDED
+    assert set(states[:3] + states[4:]) == {WindowState.NO_DATA}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"clause": "picnic"}, "clause", "'picnic'; its clauses are gray-release, rotation, dispute"),
+        ({"minutes": 0}, "to", "must come after"),
+        ({"minutes": 367 * 1440}, "to", "at most 366 days"),
+        ({"ticket": None}, "ticket", "gray-release is maintenance"),
+        ({"announced_at_ns": 2**62}, "announced_at", "still to come"),
+        ({"from_ns": 10**18, "to_ns": 10**18 + 1}, "from", "lies in no period"),
+        ({"name": "Release 7"}, "exclusion_id", "'Release 7'"),
+        ({"reason": ""}, "reason", "1 to 500"),
+        ({"approved_by": "change\u202eboard"}, "approved_by", "U+202E"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_field_and_value(desk: Desk, changes: Any, field: str, said: str) -> None:
+    with pytest.raises(ExclusionInvalid) as refused:
+        add(desk, **changes)
+    assert said in refused.value.message
+    assert refused.value.data["field"] == field
+    assert events(desk, exclusions_stream(sla_id(desk))) == []
+
+
+def test_an_agreement_without_clauses_excludes_nothing() -> None:
+    desk = make_desk()
+    with pytest.raises(ExclusionInvalid, match="neither maintenance nor carve_outs"):
+        add(desk)
+
+
+def test_a_closed_period_stays_as_it_is(desk: Desk) -> None:
+    standing = add(desk)
+    close(desk)
+    assert add(desk).receipt == standing.receipt
+    with pytest.raises(ExclusionRefused, match="2023-06-14/P1D, which is closed") as refused:
+        add(desk, name="dispute-1", clause="dispute", at="03:00")
+    assert refused.value.data["period"] == "2023-06-14/P1D"
+    with pytest.raises(ExclusionRefused, match="closed"):
+        exclusions(desk).withdraw(sla_id(desk), "release-7", reason="called off")
+
+
+def test_one_that_changes_nothing_of_a_closed_period_is_recorded(desk: Desk) -> None:
+    close(desk)
+    made = add(desk, clause="rotation")
+    assert made.ruled is not None
+    assert made.ruled.ruling is Ruling.ANNOUNCED_LATE
+
+
+def test_an_earlier_release_that_would_push_one_of_a_closed_period_out_of_its_month_is_refused(desk: Desk) -> None:
+    day_before = parse_instant_ns("2023-06-13T10:00:00Z")
+    earlier = {"from_ns": day_before, "to_ns": day_before + 60 * 10**9}
+    add(desk)
+    add(desk, name="release-8", at="12:00")
+    close(desk)
+    with pytest.raises(ExclusionRefused, match="2023-06-14/P1D"):
+        add(desk, name="release-6", **earlier)
+
+
+def test_exclusions_of_an_agreement_that_is_not_there(desk: Desk) -> None:
+    with pytest.raises(NotFound):
+        exclusions(desk).record("0x" + "00" * 32, asked())
+    with pytest.raises(NotFound, match="no exclusion nothing"):
+        exclusions(desk).withdraw(sla_id(desk), "nothing", reason="x")
+
+
+def test_there_can_be_so_many(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ledger.app.exclusions.MAX_EXCLUSIONS", 1)
+    add(desk)
+    with pytest.raises(ExclusionRefused, match="the most there can be"):
+        add(desk, name="release-8", at="12:00")
+    assert MAX_EXCLUSIONS == 10_000
