@@ -31,7 +31,8 @@ from ledger.domain.observation import RequestColumns, RequestRow
 # An outcome says for each objective whether a request is valid (bits 16 to 31) and good (lower bits), and above both
 # which bounds of a graded objective it keeps. Of a request that a clause takes out no bit is valid, and the lower bits
 # are the clause's number from 1, or, after the clauses, the number of the exclusion in whose time it starts; without
-# availability among the objectives a failed request is valid to none, and its outcome is 0. A key of the tally has the window above the outcome.
+# availability among the objectives a failed request is valid to none, and its outcome is 0. A key of the tally has the
+# window above the outcome.
 VALID_SHIFT = 16
 OUTCOME_BITS = 32
 
@@ -167,4 +168,4 @@ class ExcludedTime:
     def named(self, outcome: int) -> str | None:
         """The exclusion of an outcome; None where it is none's."""
         at = outcome - self._first
-        return self.rulings[at].exclusion.id if 0 <= at and outcome < 1 << VALID_SHIFT else None
+        return self.rulings[at].exclusion.id if at >= 0 and outcome < 1 << VALID_SHIFT else None

@@ -20,6 +20,7 @@ from tests.conformance.samples import (
     anchor_confirmation,
     attestation,
     breaker,
+    exclusion,
     line_issued,
     point,
     statement,
@@ -48,7 +49,7 @@ def database(postgres_url: str) -> Iterator[PostgresDatabase]:
             tx.events.append(
                 "attestation/a", [attestation(of), anchor(of), anchor_confirmation(of)], expected_version=0
             )
-            tx.events.append("violations/a", [violation(), line_issued()], expected_version=0)
+            tx.events.append("violations/a", [violation(), line_issued(), exclusion()], expected_version=0)
             tx.events.append("webhook/a", [configured(ENDPOINT)], expected_version=0)
             tx.events.append("telemetry/a", [telemetry(point()), breaker()], expected_version=0)
             tx.deliveries.record(ATTEMPT)
