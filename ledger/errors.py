@@ -272,7 +272,7 @@ class ClaimRefused(Refused):
 
 
 class ExclusionRefused(Refused):
-    """An exclusion cannot be recorded or withdrawn now: its id is used up, or a closed period would be another."""
+    """An exclusion cannot be recorded: its id is used up, or the agreement has as many as there can be."""
 
     code = "exclusion_refused"
 

@@ -1,8 +1,9 @@
 """Recording exclusions of time: what was asked for, as events of one stream for each agreement.
 
 Nothing of what is excluded is ever rewritten: an exclusion stands until it is withdrawn, and its id is used up. It may
-be recorded before, while and after it happens. What of it counts is worked out anew each time a period is judged, from
-the terms and all exclusions that stand (``ledger.domain.exclusions``).
+be recorded before, while and after it happens; a closed period of which it takes something out is judged anew. What of
+it counts is worked out each time a period is judged, from the terms and all exclusions that stand
+(``ledger.domain.exclusions``).
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
 from ledger.app.agreements import RegisteredAgreement, load_agreement
-from ledger.app.closing import closing_of
 from ledger.app.evidence import Attestor
+from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Database, Receipt, Transaction
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
@@ -25,7 +26,6 @@ from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded, Exclusion, Rule
 from ledger.domain.instant import DAY_NS, Clock, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import exclusions_stream
-from ledger.domain.window import period_at
 from ledger.errors import DocumentInvalid, ExclusionInvalid, ExclusionRefused, IdempotencyConflict, NotFound
 
 MAX_EXCLUSIONS = 10_000
@@ -100,8 +100,9 @@ def record_exclusion(
     """Append ``exclusion_recorded``; the same again gives the first receipt.
 
     What the limits of its class do not allow is recorded and not honoured, and the ruling says why. Raises
-    ``ExclusionInvalid`` for what cannot be, ``IdempotencyConflict`` where the id has another exclusion, and
-    ``ExclusionRefused`` where it was withdrawn, or would change a period that is closed.
+    ``ExclusionInvalid`` for what cannot be, ``IdempotencyConflict`` where the id has another exclusion,
+    ``ExclusionRefused`` where it was withdrawn, and ``ClaimDeadlinePassed`` where it comes too late for a period that
+    is closed.
     """
     payload = _payload(registered, asked, now_ns)
     # Nobody judges windows between the look at what is closed and this exclusion.
@@ -125,8 +126,10 @@ def record_exclusion(
 def withdraw_exclusion(
     tx: Transaction, registered: RegisteredAgreement, exclusion_id: str, *, reason: str, by: str | None, now_ns: int
 ) -> RecordedExclusion:
-    """Append ``exclusion_withdrawn``; again, with whatever reason, gives the first receipt. Raises ``NotFound``, and
-    ``ExclusionRefused`` where that would change a period that is closed."""
+    """Append ``exclusion_withdrawn``; again, with whatever reason, gives the first receipt.
+
+    Raises ``NotFound``, and ``ClaimDeadlinePassed`` as above.
+    """
     tx.identities.reserve(registered.sla_id, registered.agreement.source)
     events = list(tx.events.stream(exclusions_stream(registered.sla_id)))
     before = _of_id(events, exclusion_id)
@@ -182,51 +185,52 @@ def rulings_by_id(agreement: Agreement, payloads: Sequence[Mapping[str, Any]]) -
 def _append(
     tx: Transaction, registered: RegisteredAgreement, events: list[StoredEvent], event: NewEvent
 ) -> RecordedExclusion:
-    payload = event.payload
+    payload, recorded = event.payload, event.type == EXCLUSION_RECORDED
     before = standing(events)
     after = [each for each in before if each["exclusion_id"] != payload["exclusion_id"]]
-    if event.type == EXCLUSION_RECORDED:
+    if recorded:
         after.append(payload)
-    _require_open(tx, registered, before, after)
     (receipt,) = tx.events.append(exclusions_stream(registered.sla_id), [event], expected_version=len(events))
+    for period in _changed(registered.agreement, before, after):
+        facts_changed(
+            tx,
+            registered,
+            period,
+            cause="exclusion",
+            reason=f"the exclusion {payload['exclusion_id']} ({payload['clause']}) was "
+            f"{'recorded' if recorded else 'withdrawn'} after the period was closed",
+            fact=receipt.event_id,
+            now_ns=event.occurred_at_ns,
+        )
     ruled = rulings_by_id(registered.agreement, after).get(payload["exclusion_id"])
     return RecordedExclusion(payload, ruled, receipt)
 
 
-def _require_open(
-    tx: Transaction,
-    registered: RegisteredAgreement,
-    before: Sequence[Mapping[str, Any]],
-    after: Sequence[Mapping[str, Any]],
-) -> None:
-    """Raises ``ExclusionRefused`` where what is taken out of a closed period would be another.
+def _changed(
+    agreement: Agreement, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> list[Period]:
+    """The periods of which something else is taken out.
 
     One exclusion can move others: it is one of so many of its month, and takes from the cap of its period.
     """
-    agreement = registered.agreement
-    was, will = _rulings(agreement, before), _rulings(agreement, after)
+    terms, was, will = agreement.exclusion_terms, _rulings(agreement, before), _rulings(agreement, after)
     touched = {each.honoured for each in was if each.honoured} ^ {each.honoured for each in will if each.honoured}
-    for period in _periods(agreement, touched):
-        if closing_of(tx, registered.sla_id, period) is None:
-            continue
-        terms, within = agreement.exclusion_terms, period.interval
-        if excluded_in(terms, was, within).union != excluded_in(terms, will, within).union:
-            raise ExclusionRefused(
-                f"it would change what counts in {period}, which is closed and has its statement",
-                period=str(period),
-            )
+
+    def taken_out(rulings: Sequence[Ruled], period: Period) -> Sequence[Interval]:
+        return excluded_in(terms, rulings, period.interval).union
+
+    return [each for each in _periods(agreement, touched) if taken_out(was, each) != taken_out(will, each)]
 
 
 def _periods(agreement: Agreement, intervals: Iterable[Interval]) -> list[Period]:
-    """The agreement's periods that share an instant with any of these, in order."""
-    first_ns = agreement.period_starting(agreement.effective_from).interval.start_ns
-    found: dict[int, Period] = {}
+    """The agreement's periods that share an instant with any of these, in order: rolling ones overlap."""
+    found = set[Period]()
     for interval in intervals:
-        at_ns = max(interval.start_ns, first_ns)
-        while at_ns < interval.end_ns and (period := period_at(agreement, at_ns)) is not None:
-            found[period.interval.start_ns] = period
-            at_ns = period.interval.end_ns
-    return [found[start_ns] for start_ns in sorted(found)]
+        period = agreement.periods.ending_after(interval.start_ns)
+        while period is not None and period.interval.start_ns < interval.end_ns:
+            found.add(period)
+            period = agreement.periods.after(period)
+    return sorted(found, key=lambda period: period.interval.start_ns)
 
 
 def _payload(registered: RegisteredAgreement, asked: AskedExclusion, now_ns: int) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from ledger.app.violations import record_violations
 from ledger.app.windows import JudgedPeriod, evaluate_windows
 from ledger.domain.exclusions import Ruling
 from ledger.domain.instant import parse_instant_ns
-from ledger.domain.naming import exclusions_stream, violations_stream, windows_stream
+from ledger.domain.naming import closing_stream, exclusions_stream, violations_stream, windows_stream
 from ledger.domain.window import WindowState
 from ledger.errors import (
+    ClaimDeadlinePassed,
     ExclusionInvalid,
     ExclusionRefused,
     IdempotencyConflict,
@@ -182,7 +183,7 @@ def test_without_any_facts_an_excluded_window_is_excluded_and_the_others_are_wit
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "said"),
+    ("changed", "field", "said"),
     [
         ({"clause": "picnic"}, "clause", "'picnic'; its clauses are gray-release, rotation, dispute"),
         ({"minutes": 0}, "to", "must come after"),
@@ -195,9 +196,9 @@ def test_without_any_facts_an_excluded_window_is_excluded_and_the_others_are_wit
         ({"approved_by": "change\u202eboard"}, "approved_by", "U+202E"),
     ],
 )
-def test_what_cannot_be_is_refused_by_field_and_value(desk: Desk, changes: Any, field: str, said: str) -> None:
+def test_what_cannot_be_is_refused_by_field_and_value(desk: Desk, changed: Any, field: str, said: str) -> None:
     with pytest.raises(ExclusionInvalid) as refused:
-        add(desk, **changes)
+        add(desk, **changed)
     assert said in refused.value.message
     assert refused.value.data["field"] == field
     assert events(desk, exclusions_stream(sla_id(desk))) == []
@@ -209,32 +210,51 @@ def test_an_agreement_without_clauses_excludes_nothing() -> None:
         add(desk)
 
 
-def test_a_closed_period_stays_as_it_is(desk: Desk) -> None:
+def changes(desk: Desk) -> list[tuple[str, str]]:
+    """(reason, fact) of what changed of the period since it was closed."""
+    found = events(desk, closing_stream(sla_id(desk), desk.period.first))
+    return [(event.payload["reason"], event.payload["fact"]) for event in found if event.type != "period_closed"]
+
+
+def test_one_recorded_after_the_closing_has_the_period_judged_anew(desk: Desk) -> None:
     standing = add(desk)
     close(desk)
+    desk.clock.now = desk.period.interval.end_ns + 86_400 * 10**9
     assert add(desk).receipt == standing.receipt
-    with pytest.raises(ExclusionRefused, match="2023-06-14/P1D, which is closed") as refused:
-        add(desk, name="dispute-1", clause="dispute", at="03:00")
-    assert refused.value.data["period"] == "2023-06-14/P1D"
-    with pytest.raises(ExclusionRefused, match="closed"):
-        exclusions(desk).withdraw(sla_id(desk), "release-7", reason="called off")
+    made = add(desk, name="dispute-1", clause="dispute", at="03:00")
+    gone = exclusions(desk).withdraw(sla_id(desk), "release-7", reason="called off")
+    assert changes(desk) == [
+        ("the exclusion dispute-1 (dispute) was recorded after the period was closed", made.receipt.event_id),
+        ("the exclusion release-7 (gray-release) was withdrawn after the period was closed", gone.receipt.event_id),
+    ]
 
 
-def test_one_that_changes_nothing_of_a_closed_period_is_recorded(desk: Desk) -> None:
+def test_after_the_claim_deadline_nothing_of_a_closed_period_is_changed(desk: Desk) -> None:
+    close(desk)
+    desk.clock.now = desk.period.interval.end_ns + 30 * 86_400 * 10**9
+    with pytest.raises(ClaimDeadlinePassed):
+        add(desk)
+    assert events(desk, exclusions_stream(sla_id(desk))) == []
+
+
+def test_one_that_takes_nothing_out_of_a_closed_period_leaves_it_as_it_is(desk: Desk) -> None:
     close(desk)
     made = add(desk, clause="rotation")
     assert made.ruled is not None
     assert made.ruled.ruling is Ruling.ANNOUNCED_LATE
+    assert changes(desk) == []
 
 
-def test_an_earlier_release_that_would_push_one_of_a_closed_period_out_of_its_month_is_refused(desk: Desk) -> None:
+def test_an_earlier_release_that_pushes_one_of_a_closed_period_out_of_its_month_changes_that_period(desk: Desk) -> None:
     day_before = parse_instant_ns("2023-06-13T10:00:00Z")
     earlier = {"from_ns": day_before, "to_ns": day_before + 60 * 10**9}
     add(desk)
     add(desk, name="release-8", at="12:00")
     close(desk)
-    with pytest.raises(ExclusionRefused, match="2023-06-14/P1D"):
-        add(desk, name="release-6", **earlier)
+    desk.clock.now = desk.period.interval.end_ns + 86_400 * 10**9
+    add(desk, name="release-6", **earlier)
+    ((reason, _),) = changes(desk)
+    assert "release-6" in reason
 
 
 def test_exclusions_of_an_agreement_that_is_not_there(desk: Desk) -> None:
