@@ -12,6 +12,7 @@ from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
 from ledger.domain.bad_requests import WorstRequests
 from ledger.domain.credit_events import MAX_SHOWN_CHARS
+from ledger.domain.exclusions import Excluded
 from ledger.domain.schema import HIDDEN_CHARACTER
 from ledger.domain.violations import Violation
 
@@ -20,11 +21,16 @@ ReadTraces = Callable[[bytes, Collection[int]], Mapping[int, str]]
 
 
 class FindRequests(Protocol):
-    """Looks for the worst requests of violations in the batches of these digests; for each violation, the worst first,
-    as the events about violations say them."""
+    """Looks for the worst requests of violations in the batches of these digests, without those in excluded time; for
+    each violation, the worst first, as the events about violations say them."""
 
     def __call__(
-        self, tx: Transaction, agreement: Agreement, found: Sequence[Violation], batches: Collection[str]
+        self,
+        tx: Transaction,
+        agreement: Agreement,
+        found: Sequence[Violation],
+        excluded: Excluded,
+        batches: Collection[str],
     ) -> Sequence[Sequence[dict[str, Any]]]: ...
 
 
@@ -37,9 +43,14 @@ class RequestFinder:
     read_traces: ReadTraces
 
     def __call__(
-        self, tx: Transaction, agreement: Agreement, found: Sequence[Violation], batches: Collection[str]
+        self,
+        tx: Transaction,
+        agreement: Agreement,
+        found: Sequence[Violation],
+        excluded: Excluded,
+        batches: Collection[str],
     ) -> Sequence[Sequence[dict[str, Any]]]:
-        looking = WorstRequests(agreement, found)
+        looking = WorstRequests(agreement, found, excluded)
         for digest in sorted(batches):
             looking.take(digest, self.read_rows(tx.batches.get(digest)))
         worst = looking.worst()

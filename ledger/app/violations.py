@@ -133,7 +133,7 @@ class _Recorder:
             digests: set[str] = set()
             for each in self.found:
                 digests |= self._inputs(each.interval.start_ns, each.interval.end_ns)
-            worst = self.find_requests(self.tx, self.registered.agreement, self.found, digests)
+            worst = self.find_requests(self.tx, self.registered.agreement, self.found, self.excluded, digests)
             for each, requests in zip(self.found, worst, strict=True):
                 self._requests[each.objective.id, each.first_window] = requests
         return self._requests
@@ -160,9 +160,11 @@ def record_violations(
     for event in tx.events.stream(stream):
         following = event.version + 1
         last[event.payload["violation_id"]] = event.type, event.payload
-    found_now = violations(registered.agreement, judged.windows)
+    found_now, excluded = violations(registered.agreement, judged.windows), judged.excluded
     batches = _batches(tx, registered, judged)
-    recorder = _Recorder(tx, registered, period, batches, found_now, judged.excluded, find_evidence, find_requests, now_ns)
+    recorder = _Recorder(
+        tx, registered, period, batches, found_now, excluded, find_evidence, find_requests, now_ns
+    )
     current = {
         violation_id(registered.sla_id, period.first, found.objective.id, found.first_window): found
         for found in found_now

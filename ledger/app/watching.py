@@ -22,6 +22,7 @@ from ledger.app.windows import evaluate_windows
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.events import StoredEvent
+from ledger.domain.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
 from ledger.domain.instant import Clock, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.window import period_at, period_named
@@ -137,15 +138,17 @@ class Watch:
 
 
 def _touched(events: Iterable[StoredEvent]) -> dict[tuple[str, str], list[Interval]]:
-    """What the facts among these events are about: spans by tenant and agreement."""
+    """What the facts among these events are about, batches and exclusions: spans by tenant and agreement."""
     found: dict[tuple[str, str], list[Interval]] = {}
     for event in events:
-        if event.type != "observations_recorded" or event.erased:
+        if event.type not in ("observations_recorded", EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN) or event.erased:
             continue
-        for span in (event.payload["declared_complete"], event.payload["span"]):
+        payload = event.payload
+        facts = event.type == "observations_recorded"
+        for span in (payload["declared_complete"], payload["span"]) if facts else (payload,):
             if span is not None:
                 interval = Interval(int(span["from_ns"]), int(span["to_ns"]))
-                found.setdefault((event.tenant, event.payload["sla_id"]), []).append(interval)
+                found.setdefault((event.tenant, payload["sla_id"]), []).append(interval)
     return found
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
 from ledger.domain.observation import RequestColumns, RequestRow, Rows
 from ledger.domain.outcome import OutcomeRule
 from ledger.domain.violations import Violation
@@ -39,10 +40,14 @@ class BadRequest:
 
 
 class WorstRequests:
-    """Looks for the worst requests of some violations of one agreement while batches go by."""
+    """Looks for the worst requests of some violations of one agreement while batches go by.
 
-    def __init__(self, agreement: Agreement, found: Sequence[Violation]) -> None:
+    Those that start in time that is ``excluded`` are not bad for anybody.
+    """
+
+    def __init__(self, agreement: Agreement, found: Sequence[Violation], excluded: Excluded = NOTHING_EXCLUDED) -> None:
         self._service = agreement.service
+        self._excluded = excluded
         self._rule = OutcomeRule(agreement)
         index = {objective.id: at for at, objective in enumerate(agreement.objectives)}
         self._looked_for = [(index[each.objective.id], each) for each in found]
@@ -69,6 +74,8 @@ class WorstRequests:
 
     def _look(self, batch: str, row: RequestRow) -> None:
         if row.service != self._service or not self._start_ns <= row.started_at_ns < self._end_ns:
+            return
+        if self._excluded.parts and self._excluded.position(row.started_at_ns) is not None:
             return
         conflict = self._bodies.setdefault(row.request_id, row.body_digest) != row.body_digest
         outcome = self._rule.failed if conflict else self._rule.outcome(row)

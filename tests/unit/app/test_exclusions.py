@@ -22,7 +22,7 @@ from ledger.errors import (
     IdempotencyConflict,
     NotFound,
 )
-from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
+from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
 from tests.unit.app.test_settling import record
 
 MEMBERS: dict[str, Any] = {
@@ -79,7 +79,9 @@ def judge(desk: Desk) -> JudgedPeriod:
     end_ns = desk.period.interval.end_ns
     with desk.database.begin() as tx:
         judged = evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
-        record_violations(tx, registered, desk.period, judged, find_evidence=lambda *_: (), now_ns=end_ns)
+        record_violations(
+            tx, registered, desk.period, judged, find_evidence=lambda *_: (), find_requests=find_requests, now_ns=end_ns
+        )
     return judged
 
 
@@ -173,6 +175,15 @@ def test_judging_again_with_the_same_exclusions_appends_nothing(desk: Desk) -> N
     before = len(events(desk, stream))
     judge(desk)
     assert len(events(desk, stream)) == before
+
+
+def test_a_request_in_excluded_time_is_no_evidence_of_what_is_left_of_a_violation(desk: Desk) -> None:
+    for name, at in (("in", "03:10"), ("out", "03:40")):
+        record(desk, log(row(name, at=f"2023-06-14T{at}:00Z", error_code=500)))
+    add(desk, name="dispute-1", at="03:00", minutes=30, clause="dispute")
+    judge(desk)
+    (found,) = events(desk, violations_stream(sla_id(desk), desk.period.first))[-1:]
+    assert [each["request_id"] for each in found.payload["evidence"]["requests"]] == ["out"]
 
 
 def test_without_any_facts_an_excluded_window_is_excluded_and_the_others_are_without_data(desk: Desk) -> None:

@@ -35,7 +35,7 @@ def judged(desk: Desk, bad: dict[int, int], *, until: int = 24, idle: tuple[int,
     return JudgedPeriod(tuple(windows), ())
 
 
-def no_requests(tx: Transaction, agreement: Agreement, found: Sequence[Violation], batches: object) -> Any:
+def no_requests(tx: Transaction, agreement: Agreement, found: Sequence[Violation], *_: object) -> Any:
     return [[] for _ in found]
 
 

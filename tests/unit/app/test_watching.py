@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ledger.app.closing import Cause, close_period
+from ledger.app.exclusions import AskedExclusion, ExclusionDesk
 from ledger.app.statements import issue_statement
 from ledger.app.violations import record_violations
 from ledger.app.watching import Judge, Watch
@@ -16,6 +17,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.naming import statement_stream, violations_stream, windows_stream
 from ledger.errors import PeriodClosed, PeriodNotBegun
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
+from tests.unit.app.test_exclusions import MEMBERS
 from tests.unit.app.test_settling import record
 
 HOUR_NS = 3600 * 10**9
@@ -101,6 +103,24 @@ def bad(hour: int, name: str) -> dict[str, Any]:
 
 def good(hour: int, name: str) -> dict[str, Any]:
     return row(name, at=f"2023-06-14T{hour:02}:10:00Z")
+
+
+def test_an_exclusion_has_a_running_period_judged_and_withdraws_its_violation() -> None:
+    day = Day(make_desk(**MEMBERS))
+    day.hour(3, bad(3, "a"))
+    assert day.watch.judge_new() == 1
+    assert day.violations() == ["opened"]
+    desk = ExclusionDesk(day.desk.database, day.desk.attestor, day.clock)
+    hour_ns = day.start_ns + 3 * HOUR_NS
+    desk.record(
+        day.registered.sla_id,
+        AskedExclusion("d", "dispute", hour_ns, hour_ns + HOUR_NS, "agreed", approved_by="both"),
+    )
+    assert day.watch.judge_new() == 1
+    assert day.violations() == ["opened", "withdrawn"]
+    desk.withdraw(day.registered.sla_id, "d", reason="not agreed")
+    assert day.watch.judge_new() == 1
+    assert day.violations() == ["opened", "withdrawn", "opened"]
 
 
 @pytest.fixture
