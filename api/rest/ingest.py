@@ -6,7 +6,6 @@ nothing in it can be used it is refused and nothing is written.
 
 from __future__ import annotations
 
-import io
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -26,7 +25,7 @@ from ledger.domain.interval import Interval
 from ledger.errors import InstantInvalid, IntervalInvalid, QueryInvalid
 from ledger.ingest import breaker, cloudevents, otlp
 from ledger.ingest.registry import read_telemetry
-from ledger.ingest.request_log import RequestLog
+from ledger.ingest.sample_log import read_facts
 
 NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 _SCOPES = (Scope.WRITE_OBSERVATIONS,)
@@ -96,7 +95,7 @@ class TelemetryReceipt(msgspec.Struct, frozen=True):
 
 @receives(
     "/v1/observations",
-    summary="Record a request log",
+    summary="Record a request log or a sample log",
     tag="ingest",
     scopes=_SCOPES,
     problems=(400, 404, 408, 413, 415, 503),
@@ -109,8 +108,8 @@ async def post_observations(
     from_: From = None,
     to: To = None,
 ) -> ObservationReceipt:
-    """Rows as NDJSON, one request each (docs/ingest.md). With `from` and `to` the log is declared complete between
-    them: a window in it without rows is then idle instead of missing."""
+    """Rows as NDJSON (docs/ingest.md): requests, or samples of what a request log does not show. With `from` and `to`
+    the log is declared complete between them: a window in it without rows is then idle instead of missing."""
     span = _span(from_, to)
 
     def work(_media_type: str, data: bytes) -> ObservationReceipt:
@@ -120,7 +119,7 @@ async def post_observations(
             data,
             attestor=intake.attestor,
             clock=intake.clock,
-            read_rows=lambda raw: RequestLog(io.BytesIO(raw), "body").in_bulk(),
+            read_rows=lambda raw: read_facts(raw, "body"),
             declared_complete=span,
         )
         return _observation_receipt(handed_in)

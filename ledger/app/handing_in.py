@@ -1,10 +1,11 @@
-"""A request log that somebody hands in, by whatever way: recorded whole, or refused with the reason."""
+"""A request log or a sample log that somebody hands in, by whatever way: recorded whole, or refused with the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from ledger.app.agreements import load_agreement
 from ledger.app.evidence import Attestor
@@ -50,7 +51,7 @@ def hand_in(
     ``RequestLogUnusable`` where not one row can be used: then nothing is written.
     """
     # Read before the transaction, which keeps others from writing, and once, however often that is tried.
-    rows = list(read_rows(data))
+    rows = list[Any](read_rows(data))
     rejections = tuple(islice((row for row in rows if isinstance(row, RowRejection)), MAX_SHOWN))
 
     def record(tx: Transaction) -> RecordedBatch:

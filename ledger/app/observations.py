@@ -22,15 +22,19 @@ from ledger.domain.observation import (
     RequestRow,
     RowRejection,
     Rows,
+    SampleRow,
+    SampleRows,
     Verdict,
     VerdictCounts,
     identity_scope,
     request_id_digests,
 )
+from ledger.domain.samples import REQUESTS, Refused, SampleRule, format_of, scope_of
 from ledger.domain.window import period_at
 
-ReadRows = Callable[[bytes], Rows]
-"""Reads the rows of a raw batch; raises ``BadInput`` where the batch cannot be used at all."""
+ReadRows = Callable[[bytes], Rows | SampleRows]
+"""Reads the rows of a raw batch, of the format that ``format_of`` tells; raises ``BadInput`` where the batch cannot be
+used at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,11 @@ def record_observations(
     digest = tx.batches.put(data)
     stream = observations_stream(registered.sla_id, agreement.source)
     declared = _span(declared_complete)
-    following, complete = 0, list[Interval]()
+    following, complete, batch_format = 0, list[Interval](), format_of(data)
     for event in tx.events.stream(stream):
         following = event.version + 1
-        if (before := event.payload["declared_complete"]) is not None:
+        before = event.payload["declared_complete"]
+        if before is not None and event.payload.get("format", REQUESTS) == batch_format:
             complete.append(Interval(int(before["from_ns"]), int(before["to_ns"])))
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
             receipt = Receipt(event.id, event.stream, event.version, event.seq)
@@ -78,6 +83,7 @@ def record_observations(
         "sla_id": registered.sla_id,
         "source": agreement.source,
         "digest": digest,
+        "format": batch_format,
         "bytes": len(data),
         "rows": {
             "accepted": counts.accepted,
@@ -132,8 +138,8 @@ def _shared(one: Interval, other: Interval) -> Interval:
 
 @dataclass(slots=True)
 class _PeriodRows:
-    """What is needed of a period's rows, as plain columns: a million row objects would keep the garbage collector
-    busy for as long as all else takes."""
+    """What is needed of a period's requests or samples, as plain columns: a million row objects would keep the garbage
+    collector busy for as long as all else takes."""
 
     request_ids: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -143,18 +149,18 @@ class _PeriodRows:
 def _classify(
     tx: Transaction,
     registered: RegisteredAgreement,
-    rows: Rows,
+    rows: Rows | SampleRows,
     declared_complete: Interval | None,
 ) -> tuple[VerdictCounts, Interval | None, set[Period]]:
     """Verdicts of the rows against everything this source reported before, the span of the accepted ones, and the
     periods of which they say something new.
 
-    The rule is the ``Evaluator``'s, for every period of the agreement at once.
+    The rule is the ``Evaluator``'s and the ``SampleBook``'s, for every period of the agreement at once.
     """
     counts, accepted_ns, changed = VerdictCounts(), list[int](), set[Period]()
     scope = (registered.sla_id, registered.agreement.source)
-    for period, of_period in _by_period(registered.agreement, rows, declared_complete, counts).items():
-        ids = request_id_digests(identity_scope(*scope, str(period)), of_period.request_ids)
+    for period, name, of_period in _by_period(registered.agreement, rows, declared_complete, counts):
+        ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)
         body_of = dict(zip(ids, of_period.bodies, strict=True))
         # In the order of the store's index, which looks them up and adds them.
         ordered = sorted(body_of)
@@ -180,17 +186,23 @@ def _classify(
 
 
 def _by_period(
-    agreement: Agreement, rows: Rows, declared_complete: Interval | None, counts: VerdictCounts
-) -> dict[Period, _PeriodRows]:
-    """The usable rows by their period; the others are counted as rejected."""
+    agreement: Agreement, rows: Rows | SampleRows, declared_complete: Interval | None, counts: VerdictCounts
+) -> list[tuple[Period, str, _PeriodRows]]:
+    """The usable rows by their period, with what stands for it in ``identity_scope``; the others are counted as
+    rejected."""
     sorting = _Sorting(agreement, declared_complete, counts)
     for each in rows:
-        if type(each) is not RequestColumns:
+        if type(each) is SampleRow:
+            sorting.take_sample(each)
+        elif type(each) is not RequestColumns:
             sorting.take(each)  # type: ignore[arg-type]
         elif not sorting.take_columns(each):
             for row in each.rows():
                 sorting.take(row)
-    return sorting.usable
+    return [
+        *((period, str(period), rows_of) for period, rows_of in sorting.usable.items()),
+        *((period, scope_of(str(period)), rows_of) for period, rows_of in sorting.samples.items()),
+    ]
 
 
 class _Sorting:
@@ -198,6 +210,7 @@ class _Sorting:
 
     def __init__(self, agreement: Agreement, declared_complete: Interval | None, counts: VerdictCounts) -> None:
         self.usable: defaultdict[Period, _PeriodRows] = defaultdict(_PeriodRows)
+        self.samples: defaultdict[Period, _PeriodRows] = defaultdict(_PeriodRows)
         self._agreement = agreement
         self._service = agreement.service
         self._declared = declared_complete
@@ -205,6 +218,7 @@ class _Sorting:
         self._found: Period | None = None
         self._period: Interval | None = None
         self._rows: _PeriodRows | None = None
+        self._sample_rule = SampleRule(agreement)
 
     def take(self, row: RequestRow | RowRejection) -> None:
         if isinstance(row, RowRejection):
@@ -221,6 +235,22 @@ class _Sorting:
             self._usable.request_ids.append(row.request_id)
             self._usable.bodies.append(row.body_digest)
             self._usable.starts_ns.append(start_ns)
+
+    def take_sample(self, row: SampleRow) -> None:
+        counted = self._sample_rule.counted(row)
+        refused = counted.reason if isinstance(counted, Refused) else None
+        if refused is not Reason.OTHER_SERVICE:
+            if not self._find(row.at_ns):
+                refused = Reason.OUTSIDE_PERIOD
+            elif self._declared is not None and row.at_ns not in self._declared:
+                refused = Reason.OUTSIDE_SPAN
+        if refused is not None or self._found is None:
+            self._counts.reject(refused or Reason.OUTSIDE_PERIOD)
+            return
+        usable = self.samples[self._found]
+        usable.request_ids.append(row.sample_id)
+        usable.bodies.append(row.body_digest)
+        usable.starts_ns.append(row.at_ns)
 
     def take_columns(self, columns: RequestColumns) -> bool:
         """Take rows that all lie in one period and are all usable; False where they are not, and nothing is taken."""

@@ -13,7 +13,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, cast
 
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
@@ -23,7 +23,8 @@ from ledger.domain.events import StoredEvent
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval, union
 from ledger.domain.naming import observations_stream
-from ledger.domain.observation import IdentityBook, RequestRow, Verdict, one_by_one
+from ledger.domain.observation import IdentityBook, RequestRow, Rows, Verdict, one_by_one
+from ledger.domain.samples import REQUESTS
 from ledger.errors import QueryInvalid
 
 MAX_WINDOWS = 100_000
@@ -128,7 +129,7 @@ def response_latency(
     for source in sources:
         sample = _Sample(source, room=MAX_REQUESTS - requests)
         for digest, spans in source.batches.items():
-            sample.add_all(one_by_one(read_rows(tx.batches.get(digest))), spans)
+            sample.add_all(one_by_one(cast(Rows, read_rows(tx.batches.get(digest)))), spans)
         requests += sample.requests
         measured.extend(sample.latencies(within))
     found = Latency(nearest_rank(measured, *_P95), len(measured))
@@ -171,11 +172,13 @@ class _Source:
         self.key = (sla_id, agreement.doc_sha256, tuple(sorted(self.batches.items(), key=lambda item: item[0])))
 
     def _matters(self, event: StoredEvent) -> bool:
-        """False for a batch whose every row lies elsewhere.
+        """False for a batch of samples, and for one whose every row lies elsewhere.
 
         The recorded span is that of accepted rows. Duplicates repeat a row that some span covers; conflicts, and
         rows that other terms may not reject, could lie anywhere.
         """
+        if event.payload.get("format", REQUESTS) != REQUESTS:
+            return False
         rows, span = event.payload["rows"], event.payload["span"]
         if rows["conflict"] or rows["rejected"]:
             return True

@@ -162,9 +162,7 @@ def record_violations(
         last[event.payload["violation_id"]] = event.type, event.payload
     found_now, excluded = violations(registered.agreement, judged.windows), judged.excluded
     batches = _batches(tx, registered, judged)
-    recorder = _Recorder(
-        tx, registered, period, batches, found_now, excluded, find_evidence, find_requests, now_ns
-    )
+    recorder = _Recorder(tx, registered, period, batches, found_now, excluded, find_evidence, find_requests, now_ns)
     current = {
         violation_id(registered.sla_id, period.first, found.objective.id, found.first_window): found
         for found in found_now

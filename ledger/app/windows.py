@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from operator import ne
-from typing import Any
+from typing import Any, cast
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.exclusions import load_excluded
@@ -23,7 +23,8 @@ from ledger.domain.events import NewEvent
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
 from ledger.domain.interval import Interval, covered
 from ledger.domain.naming import observations_stream, windows_stream
-from ledger.domain.observation import IdRepeated
+from ledger.domain.observation import IdRepeated, Rows, SampleRows
+from ledger.domain.samples import FORMATS, REQUESTS, SAMPLES, SampleBook
 from ledger.domain.window import Cell, Window, WindowState
 
 
@@ -48,8 +49,7 @@ def evaluate_windows(
     # What is issued in this transaction comes from the judgements before it in the log: nobody judges meanwhile.
     tx.identities.reserve(registered.sla_id, agreement.source)
     excluded = load_excluded(tx, registered, period)
-    evaluator, inputs, spans = _load(tx, registered, period, excluded, read_rows)
-    windows = evaluator.windows() if spans else _unobserved(registered, period, excluded)
+    evaluator, windows, inputs = _load(tx, registered, period, excluded, read_rows)
     left_out = evaluator.left_out()
     events = [
         NewEvent(
@@ -63,7 +63,7 @@ def evaluate_windows(
                 "end_ns": str(window.interval.end_ns),
                 "state": str(window.state),
                 "cells": {
-                    objective.id: {"good": cell.good, "bad": cell.bad}
+                    objective.id: _cell_document(cell)
                     for objective, cell in zip(agreement.objectives, window.cells, strict=True)
                 },
                 "excluded_requests": left_out[index].by_clause,
@@ -108,38 +108,73 @@ def judgements(
     return tuple(last[index] for index in sorted(last))
 
 
+@dataclass(slots=True)
+class _Batches:
+    """The batches of one format. One counts where it was declared complete; where it was also recorded without a
+    declaration, everywhere."""
+
+    declared: defaultdict[str, list[Interval]] = field(default_factory=lambda: defaultdict(list))
+    undeclared: set[str] = field(default_factory=set)
+    repeats: int = 0
+
+    def take(self, payload: Mapping[str, Any]) -> None:
+        digest, span = payload["digest"], payload["declared_complete"]
+        self.repeats += payload["rows"]["duplicate"] + payload["rows"]["conflict"]
+        if span is None:
+            self.undeclared.add(digest)
+        else:
+            self.declared[digest].append(Interval(int(span["from_ns"]), int(span["to_ns"])))
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        return tuple(sorted(self.declared.keys() | self.undeclared))
+
+    @property
+    def spans(self) -> list[Interval]:
+        return [span for of_batch in self.declared.values() for span in of_batch]
+
+    def within(self, digest: str) -> Sequence[Interval]:
+        return () if digest in self.undeclared else self.declared[digest]
+
+
 def _load(
     tx: Transaction, registered: RegisteredAgreement, period: Period, excluded: Excluded, read_rows: ReadRows
-) -> tuple[Evaluator, tuple[str, ...], Sequence[Interval]]:
+) -> tuple[Evaluator, tuple[Window, ...], tuple[str, ...]]:
+    """The judged windows, what judged the requests, and the digests of all batches.
+
+    A window is observed where the log of each kind that the agreement counts is declared complete: a request log says
+    nothing of samples, and without their log nobody knows that there were none.
+    """
     agreement = registered.agreement
-    # A batch counts where it was declared complete; where it was also recorded without a declaration, everywhere.
-    declared: defaultdict[str, list[Interval]] = defaultdict(list)
-    undeclared: set[str] = set()
-    repeats = 0
+    batches = {each: _Batches() for each in FORMATS}
     for event in tx.events.stream(observations_stream(registered.sla_id, agreement.source)):
-        digest, span = event.payload["digest"], event.payload["declared_complete"]
-        repeats += event.payload["rows"]["duplicate"] + event.payload["rows"]["conflict"]
-        if span is None:
-            undeclared.add(digest)
-        else:
-            declared[digest].append(Interval(int(span["from_ns"]), int(span["to_ns"])))
-    spans = [span for of_batch in declared.values() for span in of_batch]
-    inputs = tuple(sorted(declared.keys() | undeclared))
+        batches[event.payload.get("format", REQUESTS)].take(event.payload)
+    requests, samples = batches[REQUESTS], batches[SAMPLES]
+    sampled = any(objective.sampled for objective in agreement.objectives)
+    only_sampled = all(objective.sampled for objective in agreement.objectives)
+    spans = samples.spans if only_sampled else requests.spans
 
     def judge(*, distinct: bool) -> Evaluator:
         evaluator = Evaluator(
             agreement, period, tenant=registered.sla_id, spans=spans, excluded=excluded, distinct=distinct
         )
-        for digest in inputs:
-            within = () if digest in undeclared else declared[digest]
-            evaluator.add_all(read_rows(tx.batches.get(digest)), within=within)
+        for digest in requests.digests:
+            rows = cast(Rows, read_rows(tx.batches.get(digest)))
+            evaluator.add_all(rows, within=requests.within(digest))
         return evaluator
 
     # What was counted when it came in says which way is the shorter one, and nothing more.
     try:
-        return judge(distinct=not repeats), inputs, spans
+        evaluator = judge(distinct=not requests.repeats)
     except IdRepeated:
-        return judge(distinct=False), inputs, spans
+        evaluator = judge(distinct=False)
+    windows = evaluator.windows() if spans else _unobserved(registered, period, excluded)
+    if sampled:
+        book = SampleBook(agreement, period, tenant=registered.sla_id, spans=samples.spans, excluded=excluded)
+        for digest in samples.digests:
+            book.add_all(cast(SampleRows, read_rows(tx.batches.get(digest))), within=samples.within(digest))
+        windows = book.windows(windows)
+    return evaluator, windows, tuple(sorted({*requests.digests, *samples.digests}))
 
 
 def _is_news(last: Mapping[str, Any] | None, payload: Mapping[str, Any]) -> bool:
@@ -163,5 +198,10 @@ def _window(registered: RegisteredAgreement, payload: Mapping[str, Any]) -> Wind
     return Window(
         Interval(int(payload["start_ns"]), int(payload["end_ns"])),
         WindowState(payload["state"]),
-        tuple(Cell(cell["good"], cell["bad"]) for cell in cells),
+        tuple(Cell(cell["good"], cell["bad"], cell.get("undecided", 0)) for cell in cells),
     )
+
+
+def _cell_document(cell: Cell) -> dict[str, int]:
+    decided = {"good": cell.good, "bad": cell.bad}
+    return {**decided, "undecided": cell.undecided} if cell.undecided else decided

@@ -18,8 +18,9 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.interval import Interval
 from ledger.domain.window import period_named
 from ledger.errors import BadInput
+from ledger.ingest.sample_log import read_facts
 from ledger.wiring.services import Services
-from ledger.wiring.stages import judge_of, read_request_log
+from ledger.wiring.stages import judge_of
 
 WORKED_BY = "`sla-ledger up` on this directory settles it, or the workers where there is a broker"
 
@@ -66,9 +67,9 @@ def observe(
     database_url: str | None,
     as_json: bool,
 ) -> None:
-    """Record a request log (NDJSON) as facts of an agreement. The same log again changes nothing.
+    """Record a request log or a sample log (NDJSON) as facts of an agreement. The same log again changes nothing.
 
-    Where nobody says that the log is complete, windows without requests count as missing data, not as idle.
+    Where nobody says that the log is complete, windows without rows count as missing data, not as idle.
     """
     if period is not None and span is not None:
         raise BadInput("--period and --span both say where the log is complete; give one")
@@ -87,7 +88,7 @@ def observe(
             data,
             attestor=services.attestor,
             clock=services.clock,
-            read_rows=read_request_log,
+            read_rows=read_facts,
             declared_complete=complete,
         )
         _print_batch(services, handed_in.batch, complete, as_json=as_json)

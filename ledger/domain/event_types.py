@@ -39,6 +39,7 @@ from ledger.domain.events import ERASABLE_CLASS, LATER_SCHEMAS, MAX_INSTANT_NS, 
 from ledger.domain.exclusion_events import EXCLUSION_PAYLOADS
 from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
 from ledger.domain.restatement_events import RESTATEMENT_PAYLOADS, STATEMENT_ADDED
+from ledger.domain.samples import FORMATS
 from ledger.domain.schema import (
     Flag,
     Integer,
@@ -298,6 +299,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
 }
 
 _ADDED: Mapping[str, Mapping[str, Shape]] = {
+    "observations_recorded": {"format": OneOf(FORMATS)},
     "statement_issued": {
         **STATEMENT_ADDED,
         "tzdata": Text(r"\d{4}[a-z]{1,2}", "a release of the zone rules such as 2026a", 6),

@@ -29,6 +29,7 @@ MAX_INSTANT_NS = 2**63 - 1
 LATER_SCHEMAS: Mapping[str, int] = dict.fromkeys(
     (
         "agreement_registered",
+        "observations_recorded",
         "window_evaluated",
         "statement_issued",
         "violation_opened",

@@ -37,6 +37,7 @@ _COMMON: Mapping[str, Shape] = {
     "measure": Object({}, {"at_least": DECIMAL, "at_most": DECIMAL, "score_of": DECIMAL}),
     "scope": Object({}, {"region": _PLACE, "model": _PLACE}),
     "evaluator": Text(max_length=120, what="name and version of the evaluator", visible=True),
+    "resource": Text(max_length=120, what="the resource whose samples count, such as a context length", visible=True),
 }
 
 
@@ -181,6 +182,7 @@ class Objective:
     repeat_window_seconds: int | None = None
     measure: Measure | None = None
     evaluator: str | None = None
+    resource: str | None = None
     grades: tuple[Grade, ...] = ()
     down: DownRule | None = None
     slices: SliceRule | None = None
@@ -239,7 +241,8 @@ class _Reader:
             window_seconds=self._seconds("window"),
             repeat_window_seconds=repeat,
             measure=self._measure(),
-            evaluator=item.get("evaluator"),
+            evaluator=self._of_samples("evaluator"),
+            resource=self._of_samples("resource"),
             grades=self._grades(),
             down=self._down(),
             slices=self._slices(),
@@ -291,6 +294,12 @@ class _Reader:
     def _scored(self) -> bool:
         """Whether each request or sample counts ``SCORE_UNITS``."""
         return "grades" in self.item or "score_of" in self.item.get("measure", {})
+
+    def _of_samples(self, key: str) -> str | None:
+        if key in self.item and self.item["indicator"] not in SAMPLE_INDICATORS:
+            raise fail(f"{self.at}.{key}", f"only samples have one, and {self.item['indicator']} comes from requests")
+        text: str | None = self.item.get(key)
+        return text
 
     def _measure(self) -> Measure | None:
         said = self.item.get("measure")

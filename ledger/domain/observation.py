@@ -23,6 +23,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
@@ -56,6 +57,10 @@ class Reason(StrEnum):
     OTHER_SERVICE = "other_service"
     OUTSIDE_PERIOD = "outside_period"
     OUTSIDE_SPAN = "outside_span"
+    NOT_PROMISED = "not_promised"
+    OTHER_EVALUATOR = "other_evaluator"
+    MEASURE_MISSING = "measure_missing"
+    IMPLAUSIBLE = "implausible"
 
 
 class RequestRow(NamedTuple):
@@ -75,6 +80,27 @@ class RequestRow(NamedTuple):
     error_code: int | None
     first_token_ns: int | None
     response_ns: int | None
+
+
+class SampleRow(NamedTuple):
+    """One usable row of a sample log: what one measurement, or a batch of them, says of one indicator.
+
+    It has ``counts`` (good, bad, undecided) of its own, or a ``value`` that an objective's measure turns into one.
+    ``body_digest`` is that of ``RequestRow``. ``resource`` is what was measured (a deployment, a card, a context
+    length class). What no honest source says (more good than all, below 0) is judged by ``ledger.domain.samples``.
+    """
+
+    line: int
+    sample_id: str
+    body_digest: bytes
+    service: str
+    at_ns: int
+    indicator: str
+    counts: tuple[int, int, int] | None
+    value: Fraction | None
+    evaluator: str | None
+    resource: str | None
+    trace_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +160,10 @@ class RowRejection(NamedTuple):
 
 
 Rows = Iterable[RequestRow | RowRejection | RequestColumns]
-"""The rows of a log in order, as they were read."""
+"""The rows of a request log in order, as they were read."""
+
+SampleRows = Iterable[SampleRow | RowRejection]
+"""The rows of a sample log in order, as they were read."""
 
 
 def one_by_one(rows: Rows) -> Iterator[RequestRow | RowRejection]:

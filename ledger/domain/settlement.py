@@ -84,6 +84,7 @@ class Settlement:
                     "valid": result.valid,
                     "target": result.objective.target,
                     "state": str(result.state),
+                    **({"undecided": result.undecided} if result.undecided else {}),
                 }
                 for result in self.objectives
             ],
@@ -126,7 +127,15 @@ def settle(
         currency=agreement.compensation.currency,
         credit=None if trace is None else trace.credit,
         trace=trace,
-        not_attestable=attestability(agreement),
+        not_attestable=(*attestability(agreement), *_undecided(results)),
+    )
+
+
+def _undecided(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
+    return tuple(
+        f"{result.objective.id} has counts that its data leave undecided, which no circuit adds up"
+        for result in results
+        if result.undecided
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import socket
 from collections.abc import Mapping
@@ -19,9 +18,8 @@ from ledger.app.telemetry import find_evidence
 from ledger.app.violation_rows import RequestFinder
 from ledger.app.watching import Judge
 from ledger.app.webhook_delivery import Courier
-from ledger.domain.observation import Rows
 from ledger.errors import DataDirectoryInUse, NotYet
-from ledger.ingest.request_log import RequestLog
+from ledger.ingest.sample_log import read_facts
 from ledger.ingest.traces import trace_ids
 from ledger.wiring.webhook_client import WebhookClient, sign
 
@@ -40,7 +38,7 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
             database,
             event_id,
             attestor=attestor,
-            read_rows=read_request_log,
+            read_rows=read_facts,
             find_evidence=find_evidence,
             find_requests=find_requests,
             clock=clock,
@@ -94,7 +92,7 @@ def judge_of(services: Services) -> Judge:
     """Judges periods that are not closed yet."""
     return Judge(
         services.attestor,
-        read_rows=read_request_log,
+        read_rows=read_facts,
         find_evidence=find_evidence,
         find_requests=find_requests,
         clock=services.clock,
@@ -112,12 +110,7 @@ def _anchor(services: Services) -> RegistryAnchor:
         ) from error
 
 
-def read_request_log(data: bytes) -> Rows:
-    """``ledger.app.observations.ReadRows`` of the batches that are recorded."""
-    return RequestLog(io.BytesIO(data), "batch").in_bulk()
-
-
-find_requests = RequestFinder(read_request_log, trace_ids)
+find_requests = RequestFinder(read_facts, trace_ids)
 """``ledger.app.violation_rows.FindRequests`` of this release's formats."""
 
 

@@ -488,7 +488,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs/ingest.md"
 
 def test_the_documented_requests_are_taken(post: Post) -> None:
     examples = re.findall(r"```http\nPOST (\S+)\nContent-Type: (\S+)\n\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for path, kind, body in examples:
         answer = post(path.replace("{sla_id}", post.sla_id), body.encode(), kind)
         assert answer.status_code == 200, answer.text

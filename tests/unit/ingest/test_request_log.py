@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.observation import Reason, RequestRow, RowRejection
 from ledger.errors import RequestLogUnusable
-from ledger.ingest.request_log import MAX_LINE_BYTES, READ_BYTES, RequestLog
+from ledger.ingest.ndjson import MAX_LINE_BYTES, READ_BYTES
+from ledger.ingest.request_log import RequestLog
 
 GOOD: dict[str, Any] = {
     "request_id": "r-1",

@@ -1,0 +1,123 @@
+"""Sample logs: NDJSON (``ledger.ingest.ndjson``), one measurement a line, or the counts of many.
+
+A row needs ``sample_id``, ``service`` and ``indicator`` (text) and ``at`` (RFC 3339 with a zone), and says what was
+found in one of three ways: ``good`` and ``bad`` (and ``undecided``), ``good`` and ``total``, or a ``value``: a number,
+or its decimal text, exact to the last digit. ``evaluator``, ``resource`` and ``trace_id`` are texts that may be
+missing. Other keys are free and part of the row's body.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Any, BinaryIO
+
+from ledger.domain.indicators import INDICATORS, SAMPLE_INDICATORS
+from ledger.domain.observation import DIGEST_BYTES, Reason, RowRejection, Rows, SampleRow, SampleRows
+from ledger.domain.samples import SAMPLES, format_of
+from ledger.ingest.bulk_rows import MAX_ID_CHARS
+from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown
+from ledger.ingest.request_log import RequestLog
+
+MAX_TEXT_CHARS = 120
+MAX_VALUE_DIGITS = 30
+
+_DECIMAL = re.compile(r"-?\d{1,30}(\.\d{1,30})?", re.ASCII)
+_SAID = "say good and bad, good and total, or value"
+
+
+class SampleLog(NdjsonLog[SampleRow, SampleRow]):
+    """The rows of one sample log."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        super().__init__(stream, name, _row_reader(), lambda _first, _lines: None)
+
+    def __iter__(self) -> Iterator[SampleRow | RowRejection]:
+        return self.in_bulk()
+
+
+def read_facts(data: bytes, name: str = "batch") -> Rows | SampleRows:
+    """The rows of a request log or of a sample log, whichever it is. Raises ``RequestLogUnusable``."""
+    stream = io.BytesIO(data)
+    return SampleLog(stream, name) if format_of(data) == SAMPLES else RequestLog(stream, name).in_bulk()
+
+
+def _row_reader() -> Callable[[int, bytes], SampleRow]:
+    """Reads one line; raises ``RowUnusable``."""
+    decode, read_instant = object_reader(), instant_reader("at")
+
+    def read(number: int, line: bytes) -> SampleRow:
+        body, canonical = decode(line)
+        for field in ("sample_id", "at", "service", "indicator"):
+            if field not in body:
+                raise RowUnusable(Reason.FIELD_MISSING, field, "is missing")
+        indicator = _text(body, "indicator", MAX_TEXT_CHARS)
+        if indicator not in SAMPLE_INDICATORS:
+            told = "is counted in the request log" if indicator in INDICATORS else "is not known"
+            raise RowUnusable(Reason.FIELD_INVALID, "indicator", f"{shown(indicator)} {told}")
+        counts, value = _said(body)
+        return SampleRow(
+            line=number,
+            sample_id=_text(body, "sample_id", MAX_ID_CHARS),
+            body_digest=blake2b(canonical, digest_size=DIGEST_BYTES).digest(),
+            service=_text(body, "service", MAX_ID_CHARS),
+            at_ns=read_instant(body["at"]),
+            indicator=indicator,
+            counts=counts,
+            value=value,
+            evaluator=_optional(body, "evaluator"),
+            resource=_optional(body, "resource"),
+            trace_id=_optional(body, "trace_id"),
+        )
+
+    return read
+
+
+def _said(body: Mapping[str, Any]) -> tuple[tuple[int, int, int] | None, Fraction | None]:
+    """Counts or value. More good than all gives a negative bad, which is refused where counts are judged."""
+    fields = {field for field in ("good", "bad", "undecided", "total", "value") if body.get(field) is not None}
+    if fields == {"value"}:
+        return None, _value(body["value"])
+    if fields - {"undecided"} == {"good", "bad"}:
+        return (_count(body, "good"), _count(body, "bad"), _count(body, "undecided")), None
+    if fields - {"undecided"} == {"good", "total"}:
+        good, undecided = _count(body, "good"), _count(body, "undecided")
+        return (good, _count(body, "total") - good - undecided, undecided), None
+    field = next(iter(sorted(fields)), "value")
+    raise RowUnusable(Reason.FIELD_INVALID if fields else Reason.FIELD_MISSING, field, _SAID)
+
+
+def _count(body: Mapping[str, Any], field: str) -> int:
+    count = body.get(field)
+    if count is None:
+        return 0
+    if type(count) is not int:
+        raise RowUnusable(Reason.FIELD_INVALID, field, f"must be a whole number, not {shown(count)}")
+    return count
+
+
+def _value(said: Any) -> Fraction:
+    if type(said) is int or (type(said) is Decimal and said.is_finite()):
+        said = format(Decimal(said), "f") if abs(Decimal(said).adjusted()) <= MAX_VALUE_DIGITS else ""
+    if type(said) is not str or not _DECIMAL.fullmatch(said):
+        raise RowUnusable(
+            Reason.FIELD_INVALID,
+            "value",
+            f"must be a number, or its decimal text, of at most {MAX_VALUE_DIGITS} digits before and after the point",
+        )
+    return Fraction(said)
+
+
+def _text(body: Mapping[str, Any], field: str, most: int) -> str:
+    text = body[field]
+    if type(text) is not str or not 0 < len(text) <= most:
+        raise RowUnusable(Reason.FIELD_INVALID, field, f"must be text of 1 to {most} characters")
+    return text
+
+
+def _optional(body: Mapping[str, Any], field: str) -> str | None:
+    return None if body.get(field) is None else _text(body, field, MAX_TEXT_CHARS)

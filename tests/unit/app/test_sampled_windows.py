@@ -1,0 +1,160 @@
+"""Sample logs as facts: handed in like request logs, judged into the same windows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ledger.app.handing_in import HandedIn, hand_in
+from ledger.app.statements import issue_statement
+from ledger.app.windows import evaluate_windows, load_windows
+from ledger.domain.interval import Interval
+from ledger.domain.naming import observations_stream
+from ledger.domain.window import Cell, Window, WindowState
+from ledger.errors import ImplausibleCounts, RequestLogUnusable
+from ledger.ingest.sample_log import read_facts
+from tests.unit.app.conftest import Desk, log, make_desk, row
+
+HOUR_NS = 3600 * 10**9
+OBJECTIVES = [
+    {"id": "uptime", "method": "total_ratio", "indicator": "availability", "target": "99"},
+    {
+        "id": "facts",
+        "method": "total_ratio",
+        "indicator": "fact_consistency",
+        "target": "98.2",
+        "evaluator": "factbench 2.1",
+    },
+]
+TIERS = {"uptime": [{"below": "99", "credit_percent": "10"}], "facts": [{"below": "98.2", "credit_percent": "20"}]}
+
+
+def desk_for(objectives: Any = OBJECTIVES) -> Desk:
+    compensation = json.loads(json.dumps(make_desk().agreement.document["compensation"]))
+    compensation["rules"][0]["tiers"] = {each["id"]: TIERS[each["id"]] for each in objectives}
+    return make_desk(objectives=objectives, compensation=compensation)
+
+
+def sample(name: str, at: str = "2023-06-14T10:00:00Z", **said: Any) -> dict[str, Any]:
+    body = {"sample_id": name, "at": at, "service": "example-chat", "indicator": "fact_consistency"}
+    return {**body, "evaluator": "factbench 2.1", **(said or {"good": 982, "bad": 18})}
+
+
+def hand(desk: Desk, *rows: dict[str, Any], complete: Interval | None = None) -> HandedIn:
+    return hand_in(
+        desk.database,
+        desk.register().sla_id,
+        log(*rows),
+        attestor=desk.attestor,
+        clock=desk.clock,
+        read_rows=read_facts,
+        declared_complete=complete or desk.period.interval,
+    )
+
+
+def judge(desk: Desk) -> tuple[Window, ...]:
+    registered = desk.register()
+    with desk.database.begin() as tx:
+        judged = evaluate_windows(tx, registered, desk.period, read_rows=read_facts)
+        assert load_windows(tx, registered, desk.period).windows == judged.windows
+        return judged.windows
+
+
+def test_requests_and_samples_of_one_agreement_live_in_the_same_windows() -> None:
+    desk = desk_for()
+    hand(desk, row("a"), row("b", error_code=500))
+    found = hand(desk, sample("s-1"), sample("s-2", "2023-06-14T11:00:00Z", good=5, bad=1, undecided=2))
+    assert (found.batch.counts.accepted, found.rejections) == (2, ())
+    windows = judge(desk)
+    assert windows[10].cells == (Cell(1, 1), Cell(982, 18))
+    assert windows[11].cells == (Cell(0, 0), Cell(5, 1, 2))
+    assert all(window.state is WindowState.OBSERVED for window in windows)
+
+
+def test_the_event_says_which_log_it_was() -> None:
+    desk = desk_for()
+    hand(desk, row("a"))
+    hand(desk, sample("s-1"), sample("s-1", good=1, bad=0), sample("s-2", evaluator="other 1"))
+    stream = observations_stream(desk.register().sla_id, desk.agreement.source)
+    with desk.database.read() as tx:
+        events = list(tx.events.stream(stream))
+    assert [event.payload["format"] for event in events] == ["requests", "samples"]
+    assert events[1].payload["rows"] == {"accepted": 1, "duplicate": 0, "conflict": 1, "rejected": 1}
+    assert events[1].payload["rejected_reasons"] == {"other_evaluator": 1}
+
+
+def test_a_request_and_a_sample_of_one_id_are_no_conflict() -> None:
+    desk = desk_for()
+    assert hand(desk, row("same")).batch.counts.accepted == 1
+    assert hand(desk, sample("same")).batch.counts.accepted == 1
+    assert judge(desk)[10].cells == (Cell(1, 0), Cell(982, 18))
+
+
+def test_samples_repeat_and_conflict_over_batches_as_requests_do() -> None:
+    desk = desk_for()
+    hand(desk, row("a"))
+    hand(desk, sample("s-1"), sample("s-2"))
+    again = hand(desk, sample("s-2"), sample("s-1", good=1000, bad=0)).batch.counts
+    assert (again.accepted, again.duplicates, again.conflicts) == (0, 1, 1)
+    assert judge(desk)[10].cells[1] == Cell(982, 18 + 1000)
+
+
+def test_without_a_sample_log_a_window_has_no_data_and_with_one_that_is_empty_of_samples_it_is_idle() -> None:
+    desk = desk_for()
+    hand(desk, row("a"))
+    assert {window.state for window in judge(desk)} == {WindowState.NO_DATA}
+    start = desk.period.interval.start_ns
+    hand(desk, sample("s-1"), complete=Interval(start + 9 * HOUR_NS, start + 12 * HOUR_NS))
+    windows = judge(desk)
+    assert [at for at, window in enumerate(windows) if window.state is WindowState.OBSERVED] == [9, 10, 11]
+    assert windows[11].idle
+
+
+def test_an_agreement_of_samples_alone_needs_no_request_log() -> None:
+    desk = desk_for([OBJECTIVES[1]])
+    hand(desk, sample("s-1"))
+    windows = judge(desk)
+    assert windows[10].cells == (Cell(982, 18),)
+    assert all(window.state is WindowState.OBSERVED for window in windows)
+
+
+def test_samples_that_no_objective_is_for_are_refused_and_nothing_is_written() -> None:
+    desk = desk_for([OBJECTIVES[0]])
+    with pytest.raises(RequestLogUnusable) as refused:
+        hand(desk, sample("s-1"))
+    assert refused.value.data["reasons"] == {"not_promised": 1}
+
+
+def test_more_good_than_all_is_kept_and_blocks_the_period_until_it_is_answered() -> None:
+    desk = desk_for([OBJECTIVES[1]])
+    found = hand(desk, sample("lie", good=11, total=10), sample("s-1"))
+    assert found.batch.counts.rejected == {"implausible": 1}
+    with pytest.raises(ImplausibleCounts):
+        judge(desk)
+    hand(desk, sample("lie", good=10, total=11))
+    assert judge(desk)[10].cells == (Cell(992, 19),)
+
+
+def test_a_statement_says_what_is_undecided_and_that_no_circuit_adds_it_up() -> None:
+    desk = desk_for([OBJECTIVES[1]])
+    hand(desk, sample("s-1", good=98, bad=1, undecided=1))
+    judge(desk)
+    registered = desk.register()
+    with desk.database.begin() as tx:
+        issued = issue_statement(
+            tx,
+            registered,
+            desk.period,
+            load_windows(tx, registered, desk.period),
+            attestor=desk.attestor,
+            collector=desk.collector,
+            randomness=desk.randomness,
+            now_ns=desk.clock.now_ns(),
+        )
+        result = tx.views.statement(issued.id)["objectives"][0]
+    assert (result["good"], result["valid"], result["state"]) == (98, 100, "insufficient_data")
+    assert result["undecided"] == 1
+    assert any("undecided" in reason for reason in issued.settlement.not_attestable)
+    assert issued.settlement.credit == 0

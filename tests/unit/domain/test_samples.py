@@ -1,0 +1,291 @@
+"""Samples: a row in, counts out; identity, doubt, and what blocks settlement."""
+
+from __future__ import annotations
+
+import hashlib
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.evaluation import Evaluator
+from ledger.domain.instant import SECOND_NS
+from ledger.domain.interval import Interval
+from ledger.domain.observation import Reason, RowRejection, SampleRow, Verdict
+from ledger.domain.recovery import recovery_samples
+from ledger.domain.samples import REQUESTS, SAMPLES, SampleBook, format_of
+from ledger.domain.settlement import settle
+from ledger.domain.verdict import ObjectiveState
+from ledger.domain.violations import violations
+from ledger.domain.window import MAX_COUNT, Cell, WindowState, period_named
+from ledger.errors import DocumentInvalid, ImplausibleCounts
+from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row, windows
+
+DAY = "2023-06-14/P1D"
+FACTS = {"method": "total_ratio", "indicator": "fact_consistency", "target": "98.2"}
+JUDGED = {**FACTS, "evaluator": "factbench 2.1"}
+SCORE = {"method": "total_ratio", "indicator": "logical_consistency", "target": "84", "measure": {"score_of": "5"}}
+LEAK = {"method": "total_ratio", "indicator": "gpu_memory_leak", "target": "100", "measure": {"at_most": "0.001"}}
+RATE = {"method": "total_ratio", "indicator": "token_rate", "target": "95", "measure": {"at_least": "80"}}
+OOM_4K = {"method": "total_ratio", "indicator": "oom_avoidance", "target": "98.8", "resource": "4K"}
+UPTIME = {"method": "total_ratio", "indicator": "availability", "target": "99"}
+
+
+def terms(*objectives: dict[str, Any]) -> Agreement:
+    def change(plain: dict[str, Any]) -> None:
+        plain["objectives"] = [{"id": f"o{at}", **objective} for at, objective in enumerate(objectives)]
+        plain["compensation"]["rules"][0]["tiers"] = {"o0": [{"below": "50", "credit_percent": "10"}]}
+
+    return agreement(change)
+
+
+def sample(
+    name: str = "s-1",
+    *,
+    at_s: float = 0,
+    counts: tuple[int, int, int] | None = None,
+    value: str | None = None,
+    **changes: Any,
+) -> SampleRow:
+    said = {"indicator": "fact_consistency", "service": "example-chat", "evaluator": None, "resource": None, **changes}
+    counts = (9, 1, 0) if counts is None and value is None else counts
+    at_ns = DAY_NS + int(at_s * SECOND_NS)
+    digest = hashlib.blake2b(f"{at_ns} {counts} {value} {sorted(said.items())}".encode(), digest_size=16).digest()
+    return SampleRow(
+        1,
+        name,
+        digest,
+        at_ns=at_ns,
+        counts=counts,
+        value=None if value is None else Fraction(value),
+        trace_id=None,
+        **said,
+    )
+
+
+def cells(of: Agreement, *rows: SampleRow, spans: Any = None) -> list[Cell]:
+    """The first window's cells."""
+    return list(judged(of, *rows, spans=spans)[0].cells)
+
+
+def judged(of: Agreement, *rows: SampleRow, spans: Any = None, within: Any = ()) -> Any:
+    book = SampleBook(of, period_named(of, DAY), spans=spans)
+    book.add_all(rows, within=within)
+    return book.windows(Evaluator(of, period_named(of, DAY)).windows())
+
+
+def refused(of: Agreement, item: SampleRow) -> Reason:
+    result = SampleBook(of, period_named(of, DAY)).add(item)
+    assert isinstance(result, RowRejection)
+    return result.reason
+
+
+def test_counts_are_taken_as_they_are() -> None:
+    assert cells(terms(FACTS), sample(counts=(982, 17, 1))) == [Cell(982, 17, 1)]
+
+
+@pytest.mark.parametrize(
+    ("objective", "value", "expected"),
+    [
+        (RATE, "80", Cell(1, 0)),
+        (RATE, "79.999999999999", Cell(0, 1)),
+        (LEAK, "0.001", Cell(1, 0)),
+        (LEAK, "0.0010000000000001", Cell(0, 1)),
+        (LEAK, "-3", Cell(1, 0)),
+        (SCORE, "5", Cell(1000, 0)),
+        (SCORE, "4.2", Cell(840, 160)),
+        (SCORE, "0", Cell(0, 1000)),
+        (SCORE, "4.333", Cell(866, 133, 1)),
+    ],
+)
+def test_a_value_is_counted_by_the_measure(objective: dict[str, Any], value: str, expected: Cell) -> None:
+    assert cells(terms(objective), sample(value=value, indicator=objective["indicator"])) == [expected]
+
+
+def test_a_judge_s_mean_of_4_2_of_5_is_a_target_of_84_percent() -> None:
+    of = terms(SCORE)
+    rows = [sample(f"s{at}", value=value, indicator="logical_consistency") for at, value in enumerate(("4.1", "4.3"))]
+    (result,) = settle(of, period_named(of, DAY), judged(of, *rows)).objectives
+    assert (result.good, result.valid, result.state) == (1680, 2000, ObjectiveState.MET)
+    worse = [*rows, sample("s9", value="4.19", indicator="logical_consistency")]
+    (result,) = settle(of, period_named(of, DAY), judged(of, *worse)).objectives
+    assert (result.good, result.valid, result.state) == (2518, 3000, ObjectiveState.BREACHED)
+
+
+def test_a_sample_counts_to_every_objective_of_its_indicator() -> None:
+    assert cells(terms(FACTS, {**FACTS, "target": "50"}, OOM_4K), sample()) == [Cell(9, 1), Cell(9, 1), Cell(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("objective", "item", "reason"),
+    [
+        (FACTS, sample(service="other"), Reason.OTHER_SERVICE),
+        (FACTS, sample(at_s=-1), Reason.OUTSIDE_PERIOD),
+        (FACTS, sample(at_s=86_400), Reason.OUTSIDE_PERIOD),
+        (FACTS, sample(indicator="hallucination"), Reason.NOT_PROMISED),
+        (OOM_4K, sample(indicator="oom_avoidance", resource="8K"), Reason.NOT_PROMISED),
+        (OOM_4K, sample(indicator="oom_avoidance"), Reason.NOT_PROMISED),
+        (JUDGED, sample(evaluator="factbench 2.0"), Reason.OTHER_EVALUATOR),
+        (JUDGED, sample(), Reason.OTHER_EVALUATOR),
+        (FACTS, sample(value="1"), Reason.MEASURE_MISSING),
+        (FACTS, sample(counts=(11, -1, 0)), Reason.IMPLAUSIBLE),
+        (FACTS, sample(counts=(-1, 11, 0)), Reason.IMPLAUSIBLE),
+        (FACTS, sample(counts=(0, 0, -1)), Reason.IMPLAUSIBLE),
+        (FACTS, sample(counts=(MAX_COUNT + 1, 0, 0)), Reason.IMPLAUSIBLE),
+        (SCORE, sample(value="5.000000001", indicator="logical_consistency"), Reason.IMPLAUSIBLE),
+        (RATE, sample(value="-0.1", indicator="token_rate"), Reason.IMPLAUSIBLE),
+    ],
+)
+def test_what_is_not_for_this_agreement_or_from_no_honest_source_is_rejected(
+    objective: dict[str, Any], item: SampleRow, reason: Reason
+) -> None:
+    assert refused(terms(objective), item) is reason
+
+
+def test_a_named_evaluator_and_a_named_resource_count() -> None:
+    assert cells(terms(JUDGED), sample(evaluator="factbench 2.1")) == [Cell(9, 1)]
+    assert cells(terms(OOM_4K), sample(indicator="oom_avoidance", resource="4K")) == [Cell(9, 1)]
+
+
+def test_slo_generator_319_more_good_than_all_blocks_settlement_until_it_is_answered() -> None:
+    of = terms(FACTS)
+    lie = sample("a", counts=(11, -1, 0))
+    with pytest.raises(ImplausibleCounts, match="good more than the total") as blocked:
+        judged(of, lie, sample("b"))
+    assert blocked.value.data["sample_id"] == "a"
+    for rows in ([lie, sample("a", counts=(10, 0, 0))], [sample("a", counts=(10, 0, 0)), lie]):
+        assert cells(of, *rows) == [Cell(10, 0)]
+
+
+def test_a_lie_about_another_period_blocks_this_one_not() -> None:
+    assert cells(terms(FACTS), sample("a", counts=(11, -1, 0), at_s=86_400), sample("b")) == [Cell(9, 1)]
+
+
+# --- identity ----------------------------------------------------------------------------------
+
+
+def test_verdicts_and_a_conflict_that_counts_once_as_bad_at_its_earliest_time() -> None:
+    of = terms(FACTS)
+    book = SampleBook(of, period_named(of, DAY))
+    rows = [
+        sample(at_s=7200, counts=(9, 1, 0)),
+        sample(at_s=7200, counts=(9, 1, 0)),
+        sample(at_s=3600, counts=(3, 2, 7)),
+    ]
+    assert [book.add(each) for each in rows] == [Verdict.ACCEPTED, Verdict.DUPLICATE, Verdict.CONFLICT]
+    found = book.windows(Evaluator(of, period_named(of, DAY)).windows())
+    assert [(at, window.cells[0]) for at, window in enumerate(found) if not window.empty] == [(1, Cell(0, 12))]
+
+
+def test_bodies_for_two_objectives_conflict_for_both() -> None:
+    rows = [sample(counts=(5, 0, 0)), sample(indicator="hallucination", counts=(3, 0, 0))]
+    assert cells(terms(FACTS, {**FACTS, "indicator": "hallucination"}), *rows) == [Cell(0, 5), Cell(0, 3)]
+
+
+SOME = st.builds(
+    lambda name, at, good, bad: sample(name, at_s=at, counts=(good, bad, 0)),
+    st.sampled_from("abc"),
+    st.sampled_from([0, 3599, 3600, 50_000]),
+    st.integers(0, 3),
+    st.integers(0, 3),
+)
+
+
+@given(st.lists(SOME, max_size=8).flatmap(lambda rows: st.tuples(st.just(rows), st.permutations(rows))))
+def test_the_order_of_samples_changes_nothing(orders: tuple[list[SampleRow], list[SampleRow]]) -> None:
+    of = terms(FACTS)
+    assert judged(of, *orders[0]) == judged(of, *orders[1])
+
+
+@given(st.lists(SOME, max_size=8))
+def test_a_conflict_never_makes_more_good_or_fewer_valid(rows: list[SampleRow]) -> None:
+    def sums(items: list[SampleRow]) -> tuple[int, int]:
+        found = judged(terms(FACTS), *items)
+        return sum(w.cells[0].good for w in found), sum(w.cells[0].valid for w in found)
+
+    first: dict[str, SampleRow] = {}
+    for each in rows:
+        first.setdefault(each.sample_id, each)
+    good, valid = sums(list(first.values()))
+    assert sums(rows)[0] <= good
+    assert sums(rows)[1] >= valid
+
+
+# --- coverage ----------------------------------------------------------------------------------
+
+
+def test_a_window_without_a_sample_log_has_no_data_though_its_request_log_is_complete() -> None:
+    of = terms(FACTS, UPTIME)
+    book = SampleBook(of, period_named(of, DAY), spans=[Interval(DAY_NS, DAY_NS + HOUR_NS)])
+    evaluator = Evaluator(of, period_named(of, DAY))
+    evaluator.add_all([row("a"), row("b", at_s=3600)])
+    found = book.windows(evaluator.windows())
+    assert [window.state for window in found[:2]] == [WindowState.OBSERVED, WindowState.NO_DATA]
+    assert (found[0].cells, found[1].empty) == ((Cell(0, 0), Cell(1, 0)), True)
+
+
+def test_uptime_kuma_6475_a_monitor_that_was_down_gives_no_100_percent() -> None:
+    of = terms({"method": "deployment_minutes-v1", "indicator": "deployment_up", "target": "99.9"})
+    settlement = settle(of, period_named(of, DAY), judged(of, spans=[]))
+    assert (settlement.coverage.observed, str(settlement.state)) == (0, "withheld")
+    assert settlement.objectives[0].state is ObjectiveState.WITHHELD
+    seen = settle(of, period_named(of, DAY), judged(of, spans=None))
+    assert seen.objectives[0].state is ObjectiveState.NO_DATA
+
+
+def test_a_row_outside_the_span_of_its_batch_is_rejected() -> None:
+    span = Interval(DAY_NS, DAY_NS + HOUR_NS)
+    book = SampleBook(terms(FACTS), period_named(terms(FACTS), DAY), spans=[span])
+    book.add_all([sample("a"), sample("b", at_s=3600)], within=[span])
+    assert (book.counts.accepted, book.counts.rejected) == (1, {Reason.OUTSIDE_SPAN: 1})
+
+
+@pytest.mark.parametrize("method", ["interval_mean-v1", "attainment-v1"])
+def test_sloth_133_an_idle_slice_spreads_nothing(method: str) -> None:
+    more = {"interval_mean-v1": {"interval": "PT1H"}, "attainment-v1": {"slice": {"window": "PT1H", "target": "80"}}}
+    of = terms({**FACTS, "method": method, "target": "50", **more[method]})
+    (result,) = settle(of, period_named(of, DAY), judged(of, sample(counts=(9, 1, 0)))).objectives
+    assert result.state is ObjectiveState.MET
+    assert (result.good, result.valid) == {
+        "interval_mean-v1": (24 * 10**9 - 10**8, 24 * 10**9),
+        "attainment-v1": (1, 1),
+    }[method]
+
+
+# --- the format, and what only samples have ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b'{"sample_id":"a","indicator":"hallucination"}', SAMPLES),
+        (b'\xef\xbb\xbf\r\n\n[1]\nnonsense\n{"indicator":"x","sample_id":1}\n', SAMPLES),
+        (b'{"request_id":"a","sample_id":"b"}\n{"sample_id":"a","indicator":"x"}', REQUESTS),
+        (b'{"request_id":"a"}', REQUESTS),
+        (b"", REQUESTS),
+        (b"\xff\n" * 200 + b'{"sample_id":"a","indicator":"x"}', REQUESTS),
+        (b"[" * 100_000, REQUESTS),
+    ],
+)
+def test_a_log_is_recognised_by_its_first_object(data: bytes, found: str) -> None:
+    assert format_of(data) == found
+
+
+@pytest.mark.parametrize("key", ["evaluator", "resource"])
+def test_a_request_objective_has_neither_evaluator_nor_resource(key: str) -> None:
+    with pytest.raises(DocumentInvalid, match=f"{key}: only samples"):
+        terms({**UPTIME, key: "x"})
+
+
+def test_recovery_is_the_time_from_a_violation_opened_to_closed_and_an_open_one_has_none() -> None:
+    of = agreement()
+    bad = ((0, 5), (1, 0), (1, 0))
+    found = recovery_samples(violations(of, windows(of, {2: bad, 3: bad, 5: bad, 23: bad, 4: ((5, 0),) * 3})))
+    assert [(each.at_ns, each.seconds) for each in found] == [
+        (DAY_NS + 4 * HOUR_NS, 7200),
+        (DAY_NS + 6 * HOUR_NS, 3600),
+    ]
+    assert len({each.sample_id for each in found}) == 2
