@@ -24,6 +24,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval, covered, union
+from ledger.domain.nesting import too_deep
 from ledger.domain.objective import SCORE_UNITS, Objective
 from ledger.domain.observation import (
     BodyBook,
@@ -69,9 +70,11 @@ class Refused(NamedTuple):
 def format_of(data: bytes) -> str:
     """Which log this is, by the first object among its first lines: one with sample id and indicator is a sample."""
     for line in data.split(b"\n", _LOOKED_AT_LINES)[:_LOOKED_AT_LINES]:
+        if too_deep(line):
+            continue
         try:
             body = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-        except (ValueError, RecursionError):
+        except ValueError:
             continue
         if isinstance(body, dict):
             return SAMPLES if "sample_id" in body and "indicator" in body else REQUESTS

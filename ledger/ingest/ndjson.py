@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, Generic, TypeVar
 import msgspec
 
 from ledger.domain.instant import SECOND_NS, parse_instant_ns
+from ledger.domain.nesting import MAX_DEPTH, too_deep
 from ledger.domain.observation import Reason, RowRejection
 from ledger.errors import InstantInvalid, RequestLogUnusable
-from ledger.ingest.reading import MAX_DEPTH, depth
 
 MAX_LINE_BYTES = 1_000_000
 # Every IEEE 754 double is within it; beyond, a number could not be written out in bounded memory.
@@ -159,8 +159,7 @@ def object_reader() -> Callable[[bytes], tuple[dict[str, Any], bytes]]:
     def read(line: bytes) -> tuple[dict[str, Any], bytes]:
         nonlocal respelled
         respelled = False
-        # The decoder recurses in C as deep as a document nests, which ends the process where the stack ends.
-        if line.count(b"[") + line.count(b"{") > MAX_DEPTH and depth(line) > MAX_DEPTH:
+        if too_deep(line):
             raise RowUnusable(Reason.MALFORMED, "", f"nests deeper than {MAX_DEPTH} levels")
         try:
             body = decode(line)

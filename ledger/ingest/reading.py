@@ -8,17 +8,16 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from ledger.domain.instant import parse_instant_ns
+from ledger.domain.nesting import MAX_DEPTH, too_deep
 from ledger.domain.telemetry import MAX_RAW_CHARS, Doubt, Refusal, SampleVerdict
 from ledger.errors import InstantInvalid, TelemetryUnusable
 
 MAX_NAME_CHARS = 200
 MAX_INSTANT_NS = 2**63 - 1
-MAX_DEPTH = 64
 
 # Databases refuse some of these, and none of them is part of a name.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 # RFC 9557 puts the zone's name behind the offset: 2023-12-19T05:30:00+05:30[Asia/Kolkata].
-_NOT_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]+', re.DOTALL)
 _ZONE_NAME = re.compile(r"\[[A-Za-z0-9_+/-]{1,64}\]\Z")
 
 
@@ -71,21 +70,9 @@ def read_json(data: bytes, field: str = "body") -> Any:
 
 
 def require_shallow(data: bytes, field: str = "body") -> None:
-    """Raises ``TelemetryUnusable`` for JSON that nests deeper than any reader should follow.
-
-    Decoders recurse in C as deep as a document nests, which ends the process where the stack ends.
-    """
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth(data) > MAX_DEPTH:
+    """Raises ``TelemetryUnusable`` for JSON that nests deeper than any reader should follow."""
+    if too_deep(data):
         raise unusable(field, f"nests deeper than {MAX_DEPTH} levels")
-
-
-def depth(data: bytes) -> int:
-    """How deep brackets outside strings nest."""
-    deepest = level = 0
-    for bracket in _NOT_BRACKETS.sub(b"", data):
-        level += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, level)
-    return deepest
 
 
 def _no_constant(name: str) -> NoReturn:

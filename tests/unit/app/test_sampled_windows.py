@@ -76,7 +76,7 @@ def test_requests_and_samples_of_one_agreement_live_in_the_same_windows() -> Non
 def test_the_event_says_which_log_it_was() -> None:
     desk = desk_for()
     hand(desk, row("a"))
-    hand(desk, sample("s-1"), sample("s-1", good=1, bad=0), sample("s-2", evaluator="other 1"))
+    hand(desk, sample("s-1"), sample("s-1", good=1, bad=0), sample("s-2", good=1, bad=0, evaluator="other 1"))
     stream = observations_stream(desk.register().sla_id, desk.agreement.source)
     with desk.database.read() as tx:
         events = list(tx.events.stream(stream))
