@@ -39,6 +39,13 @@ from tests.unit.app.conftest import Desk, log, make_desk, row
 Client = TestClient[Any]
 AT_NS = 1_686_736_800 * 10**9
 """2023-06-14T10:00:00Z"""
+FACTS = {
+    "id": "facts",
+    "method": "total_ratio",
+    "indicator": "fact_consistency",
+    "target": "98.2",
+    "evaluator": "factbench 2.1",
+}
 OPENED = {
     "circuitBreakerName": "chat-upstream",
     "type": "STATE_TRANSITION",
@@ -97,7 +104,7 @@ def app_over(desk: Desk, settings: IngestSettings, outcomes: Outcomes) -> Edge:
 
 @pytest.fixture
 def post() -> Iterator[Post]:
-    desk = make_desk()
+    desk = make_desk(objectives=[*make_desk().agreement.document["objectives"], FACTS])
     sla_id = desk.register().sla_id
     settings = IngestSettings(max_observation_bytes=2_000_000, max_telemetry_bytes=1_000_000, body_timeout_s=5)
     outcomes = Outcomes()
@@ -133,6 +140,25 @@ def problem(answer: Any, status: int, code: str) -> Any:
 
 
 # --- request logs ----------------------------------------------------------------------------
+
+
+def test_a_sample_log_comes_in_by_the_same_route(post: Post) -> None:
+    sample = {"sample_id": "s-1", "at": "2023-06-14T10:00:00Z", "service": "example-chat", "good": 11, "total": 10}
+    rows = [
+        {**sample, "indicator": "fact_consistency", "evaluator": "factbench 2.1"},
+        {**sample, "indicator": "fact_consistency", "evaluator": "factbench 2.1", "sample_id": "s-2", "good": 9},
+        {**sample, "indicator": "hallucination", "sample_id": "s-3"},
+    ]
+    answer = post(f"/v1/observations?sla_id={post.sla_id}", log(*rows), "application/x-ndjson")
+    found = answer.json()
+    assert answer.status_code == 200, found
+    assert found["rejected_reasons"] == {"implausible": 1, "not_promised": 1}
+    assert [each["format"] for each in post.payloads("observations_recorded")] == ["samples"]
+    problem(
+        post(f"/v1/observations?sla_id={post.sla_id}", log(rows[2]), "application/x-ndjson"),
+        400,
+        "request_log_unusable",
+    )
 
 
 def test_a_log_is_recorded_once(post: Post) -> None:
@@ -495,6 +521,7 @@ def test_the_documented_requests_are_taken(post: Post) -> None:
         assert 'rejected": 1' not in answer.text
     assert sorted(post.types())[1:] == [
         "breaker_event_recorded",
+        "observations_recorded",
         "observations_recorded",
         "telemetry_recorded",
         "telemetry_recorded",
