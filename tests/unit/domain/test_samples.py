@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
+from ledger.domain.exclusions import Excluded
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Reason, RowRejection, SampleRow, Verdict
@@ -253,6 +254,16 @@ def test_sloth_133_an_idle_slice_spreads_nothing(method: str) -> None:
         "interval_mean-v1": (24 * 10**9 - 10**8, 24 * 10**9),
         "attainment-v1": (1, 1),
     }[method]
+
+
+def test_a_sample_in_excluded_time_leaves_both_sides_and_a_conflict_only_with_every_body() -> None:
+    of = terms(FACTS)
+    half_hour = Interval(DAY_NS, DAY_NS + HOUR_NS // 2)
+    excluded = Excluded((), ((half_hour, 0),))
+    rows = [sample("in"), sample("out", at_s=1800), sample("both"), sample("both", at_s=3000, counts=(4, 0, 0))]
+    book = SampleBook(of, period_named(of, DAY), excluded=excluded)
+    book.add_all([*rows, sample("twice", at_s=5), sample("twice", at_s=6)])
+    assert book.windows(Evaluator(of, period_named(of, DAY)).windows())[0].cells == (Cell(9, 1 + 10),)
 
 
 # --- the format, and what only samples have ------------------------------------------------------
