@@ -245,22 +245,24 @@ class SloReader:
 
 
 def leaves(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    """Every text below a value; a list of texts and an alert policy are one."""
+    """Every text below a value; a list of texts is one, and so is an alert policy, by its name."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
-        for key, item in value.items():
-            if key == "alertPolicies":
-                for index, policy in enumerate(item):
-                    name = policy.get("alertPolicyRef") or policy["metadata"]["name"]
-                    yield place.at(f"alertPolicies[{index}]"), str(name)
-            else:
+        metadata = value.get("metadata")
+        if isinstance(value.get("alertPolicyRef"), str):
+            yield place, value["alertPolicyRef"]
+        elif value.get("kind") == "AlertPolicy" and isinstance(metadata, Mapping):
+            yield place, str(metadata.get("name"))
+        else:
+            for key, item in value.items():
                 yield from leaves(item, place.at(key))
-    elif all(isinstance(item, str) for item in value):
-        yield place, ", ".join(value)
-    else:
-        for index, item in enumerate(value):
-            yield from leaves(item, place.at(f"[{index}]"))
+    elif value is not None:
+        if all(isinstance(item, str) for item in value):
+            yield place, ", ".join(value)
+        else:
+            for index, item in enumerate(value):
+                yield from leaves(item, place.at(f"[{index}]"))
 
 
 def _prefixes(place: Place) -> Iterator[str]:

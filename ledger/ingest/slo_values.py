@@ -27,6 +27,7 @@ _MAX_DECIMALS = 7
 _MAX_COUNT = 999
 _MAX_SECONDS = 10**10
 _MAX_BOUND = 10**15
+_BOUND_DECIMALS = 9
 _STEP = Decimal("0.000000001")
 
 
@@ -103,8 +104,14 @@ def bound(place: Place, operator: str, text: str) -> tuple[str, str]:
     Bounds have nine decimals, so ``lt 500`` is at most 499.999999999. Raises ``NoCounterpart`` for one that an
     agreement cannot name.
     """
-    value = number(place, text) + {"lt": -_STEP, "gt": _STEP}.get(operator, Decimal(0))
-    if not 0 <= value < _MAX_BOUND or value != value.quantize(_STEP):
+    said = number(place, text)
+    decimals = len(plain(said).partition(".")[2])
+    # Checked before adding, which rounds to the digits of Python's decimal context.
+    if abs(said) < _MAX_BOUND and decimals <= _BOUND_DECIMALS:
+        value = said + {"lt": -_STEP, "gt": _STEP}.get(operator, Decimal(0))
+    else:
+        value = Decimal(-1)
+    if value < 0:
         raise NoCounterpart(
             f"{place.field}: {operator} {text}: bounds of an agreement are at least 0 and have at most nine decimals",
             field=place.field,

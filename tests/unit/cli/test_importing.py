@@ -36,6 +36,23 @@ def test_a_draft_is_written_and_is_a_valid_agreement(tmp_path: Path, capsys: pyt
     assert main(["agreements", "validate", str(draft)]) == 0
 
 
+DAY = "timeWindow: [{duration: 1d, calendar: {startTime: 2023-06-14 00:00:00, timeZone: UTC}}]"
+
+
+def test_a_draft_settles_a_request_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sample day: its availability is counted by the draft as by the agreement that was written by hand."""
+    put(tmp_path, chat=slo("target: 0.9995", window=DAY).replace("service: chat", "service: example-chat"))
+    assert run(capsys, tmp_path / "chat.yaml", "--out", tmp_path / "draft.yaml")[0] == 0
+    results = []
+    for agreement in (tmp_path / "draft.yaml", EXAMPLES / "agreement.yaml"):
+        log = ["--requests", str(EXAMPLES / "requests.ndjson"), "--period", "2023-06-14/P1D", "--json"]
+        assert main(["settle", "--agreement", str(agreement), *log]) == 0
+        results.append(json.loads(capsys.readouterr().out)["objectives"][0])
+    imported, written = results
+    assert imported == {**written, "id": "chat-up"}
+    assert imported["verdict"] == "breached"
+
+
 def test_a_folder_is_one_set_and_makes_a_folder_of_drafts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "slos"
     (folder / "deeper").mkdir(parents=True)
