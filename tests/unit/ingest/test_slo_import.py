@@ -10,15 +10,20 @@ from typing import Any
 import pytest
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.money import PARTS_PER_BILLION
+from ledger.domain.observation import SampleRow
+from ledger.domain.samples import SampleBook
+from ledger.domain.settlement import settle
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.errors import DocumentInvalid, NoCounterpart, ReferenceUnresolved
 from ledger.ingest.agreement_yaml import MAX_BYTES, load_agreement
+from ledger.ingest.sample_log import read_facts
 from ledger.ingest.slo_draft import Draft, make_drafts
 from ledger.ingest.slo_model import NoteKind
 from tests.unit.domain.samples import EXAMPLES
-from tests.unit.ingest.slo_cases import drafts_of, only_draft, read, settled
+from tests.unit.ingest.slo_cases import drafts_of, first_period, only_draft, read, settled
 
 RATIO = """
     ratioMetric:
@@ -326,6 +331,26 @@ def test_a_threshold_is_a_measure_of_samples(op: str, value: str, measure: dict[
     assert found["indicator"] == "metric_value"
     assert found["measure"] == measure
     assert found["evaluator"] == "answers"
+
+
+def test_a_threshold_settles_a_sample_log() -> None:
+    """Values under 500 are good: 499.9 is, 500 is not; a sample by another indicator counts nowhere."""
+    objective = "target: 0.7, op: lt, value: 500"
+    agreement = Agreement.from_document(only_draft(with_indicator(metric("thresholdMetric"), objective)).document)
+    period = first_period(agreement)
+    said = [("answers", "0"), ("answers", "499.9"), ("answers", "500"), ("others", "9000")]
+    rows = [
+        {"sample_id": f"s-{at}", "at": "2026-01-05T10:00:00Z", "service": "chat", "indicator": "metric_value"}
+        | {"evaluator": evaluator, "value": value}
+        for at, (evaluator, value) in enumerate(said)
+    ]
+    book = SampleBook(agreement, period)
+    for row in read_facts("".join(json.dumps(row) + "\n" for row in rows).encode()):
+        assert isinstance(row, SampleRow)
+        book.add(row)
+    settlement = settle(agreement, period, book.windows(Evaluator(agreement, period).windows()))
+    (result,) = settlement.objectives
+    assert (result.good, result.valid, result.state) == (2, 3, ObjectiveState.BREACHED)
 
 
 def test_a_threshold_needs_its_operator_and_value() -> None:
