@@ -12,6 +12,7 @@ from api.receiving import Intake
 from ledger.app.access import Principal
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
+from ledger.app.exclusions import ExclusionDesk
 from ledger.app.lists import Lists
 from ledger.app.queries import Queries
 from ledger.app.tlog import PublicLog
@@ -21,8 +22,8 @@ from ledger.app.webhook_desk import WebhookDesk
 
 @dataclass(frozen=True, slots=True)
 class Desks:
-    """Those of the tenant ``default``. Without ``commands`` no agreement is registered and no period closed, without
-    ``intake`` no fact is taken."""
+    """Those of the tenant ``default``. Without ``commands`` no agreement is registered, no period closed and nothing
+    excluded, without ``intake`` no fact is taken."""
 
     queries: Queries
     public_log: PublicLog
@@ -30,6 +31,11 @@ class Desks:
     webhooks: WebhookDesk
     commands: Commands | None = None
     intake: Intake | None = None
+
+    @property
+    def exclusion_desk(self) -> ExclusionDesk | None:
+        found = self.commands
+        return None if found is None else ExclusionDesk(found.database, found.attestor, found.clock)
 
     def queries_for(self, principal: Principal) -> Queries:
         return self.queries.of_tenant(principal.tenant)
@@ -40,7 +46,7 @@ class Desks:
     def dependencies(self) -> dict[str, Provide]:
         """Litestar's dependencies: each desk under its name, as the tenant of the principal has it; ``seen`` is what
         the principal may see of ``queries``."""
-        of_tenants = ("queries", "public_log", "credit_desk", "webhooks", "commands")
+        of_tenants = ("queries", "public_log", "credit_desk", "webhooks", "commands", "exclusion_desk")
         return {name: _of_tenant(getattr(self, name)) for name in of_tenants if getattr(self, name) is not None} | {
             "seen": Provide(_seen_by, sync_to_thread=False),
             "lists": Provide(_lists, sync_to_thread=False),

@@ -136,6 +136,8 @@ FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
         "credit": frozenset({Scope.READ_CREDITS}),
     },
     "credit": {},
+    # Which limit of the terms an exclusion breaks is said with that limit.
+    "exclusion": {"why": frozenset({Scope.READ_THRESHOLDS})},
     "sla_report": {
         "uptime_percent": frozenset({Scope.READ_UPTIME}),
         "error_rate_percent": frozenset({Scope.READ_UPTIME}),
@@ -152,6 +154,7 @@ RESOURCE_SCOPES: Mapping[str, frozenset[Scope]] = {
     "statements": frozenset({Scope.READ_AGREEMENTS}),
     "credits": frozenset({Scope.READ_CREDITS}),
     "violations": frozenset({Scope.READ_VIOLATIONS}),
+    "exclusions": frozenset({Scope.READ_AGREEMENTS}),
     # What may fail says what the target is.
     "budgets": frozenset({Scope.READ_THRESHOLDS}),
 }

@@ -60,6 +60,19 @@ class RecordedExclusion:
     ruled: Ruled | None
     receipt: Receipt
 
+    def as_row(self) -> dict[str, Any]:
+        """The members of a row of ``Views.exclusions`` but ``seq``."""
+        announced = self.payload["announced_at_ns"]
+        return {
+            "withdrawn_reason": None,
+            "withdrawn_by": None,
+            **self.payload,
+            "state": "withdrawn" if "withdrawn_reason" in self.payload else "recorded",
+            "from_ns": int(self.payload["from_ns"]),
+            "to_ns": int(self.payload["to_ns"]),
+            "announced_at_ns": None if announced is None else int(announced),
+        }
+
 
 class ExclusionDesk:
     """The exclusions of one tenant, each change in a transaction of its own.

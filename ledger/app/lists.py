@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from ledger.app.access import Principal, metric_scopes, redact
+from ledger.app.exclusions import rulings_by_id
 from ledger.app.exports import ControlTotals, credit_rows, write_credit_export
 from ledger.app.paging import Page, Row, no_place, page_of, place_of
 from ledger.app.ports import Database, Transaction
+from ledger.domain.agreement import Agreement
+from ledger.domain.exclusions import Ruled
 from ledger.errors import NotFound
 
 _COUNTS = ("good", "valid", "bad", "worst")
@@ -41,6 +44,26 @@ class Lists:
             rows = tx.views.windows_page(sla_id, period, after=_index(after), limit=limit + 1)
         shown = [_window(row, objectives, principal) for row in rows]
         return page_of(shown, limit, "index")
+
+    def exclusions(self, principal: Principal, sla_id: str, *, after: str | None, limit: int) -> Page:
+        """What is excluded from an agreement's counts, by start, withdrawn ones among them.
+
+        A row of ``Views.exclusions`` with its ``id``, ``ruling`` (None once it is withdrawn), ``honoured`` ({from_ns,
+        to_ns} or None) and ``why`` not all of it is.
+        """
+        with self._database.read() as tx:
+            _visible_agreements(tx, principal, sla_id)
+            agreement = Agreement.from_document(tx.views.agreement(sla_id)["document"])
+            rows = tx.views.exclusions(sla_id)
+        rulings = rulings_by_id(agreement, [row for row in rows if row["state"] == "recorded"])
+        places = [row["exclusion_id"] for row in rows]
+        if after is not None and after not in places:
+            raise no_place(after)
+        first = 0 if after is None else places.index(after) + 1
+        shown = rows[first : first + limit + 1]
+        return page_of(
+            [visible_exclusion(row, rulings.get(row["exclusion_id"]), principal) for row in shown], limit, "id"
+        )
 
     def violations(
         self,
@@ -100,6 +123,20 @@ class Lists:
         with self._database.read() as tx:
             rows = credit_rows(tx, sla_ids=principal.sla_ids, from_ns=from_ns, to_ns=to_ns)
             return write_credit_export(rows, out)
+
+
+def visible_exclusion(row: Row, ruled: Ruled | None, principal: Principal) -> Row:
+    """What a principal may see of an exclusion and of what becomes of it, with the names of what is withheld."""
+    honoured = None if ruled is None else ruled.honoured
+    full = {
+        **row,
+        "id": row["exclusion_id"],
+        "ruling": None if ruled is None else str(ruled.ruling),
+        "honoured": honoured and {"from_ns": honoured.start_ns, "to_ns": honoured.end_ns},
+        "why": None if ruled is None else ruled.why or None,
+    }
+    shown, withheld = redact("exclusion", full, principal)
+    return {**shown, "withheld": sorted(withheld)}
 
 
 def visible_violation(row: Row, principal: Principal) -> Row:

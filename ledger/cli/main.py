@@ -37,6 +37,9 @@ COMMANDS = {
     "evaluate": Subcommand("ledger.cli.recording:evaluate", "Judge a period that is not over.", "server,prove"),
     "budget": Subcommand("ledger.cli.budget:budget", "Show error budgets: left, burn rate, forecast.", "server"),
     "close": Subcommand("ledger.cli.recording:close", "Close a period, which settles it.", "server,prove"),
+    "exclusions": Subcommand(
+        "ledger.cli.exclusions:exclusions", "Exclude time from the counts: maintenance, carve-outs.", "server,prove"
+    ),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
     "keys": Subcommand("ledger.cli.keys:keys", "The log's signing keys, and API keys.", "server,prove"),
     "chain": Subcommand("ledger.cli.chain:chain", "Deploy the registry on a node's chain.", "server,prove"),

@@ -11,7 +11,7 @@ import yaml
 from litestar.testing import TestClient
 
 from ledger.app.access import ROLE_SCOPES, Role, Scope
-from tests.api.asking import GRAPHQL, World, ask, bearer, every_route
+from tests.api.asking import GRAPHQL, World, ask, bearer, body_of, every_route
 from tests.api.conftest import EXAMPLE, REGISTRY, Ledger
 from tests.support.canaries import CANARIES, canary_document, found_in
 
@@ -84,11 +84,17 @@ def values(world: World, ledger: Ledger) -> dict[str, str]:
         for path, body in ((f"{line}/apply", {"reference": "INV-1"}), (f"{gone}/reverse", {"reason": "in error"})):
             changed = client.post(f"/v1/credit-lines/{path}", json=body, headers=headers | {"idempotency-key": path})
             assert changed.status_code == 200, changed.text
+        path = "/v1/agreements/{sla_id}/exclusions"
+        for release in ("release-6", "release-7"):
+            body = {**body_of(path, {}).content, "id": release}
+            recorded = client.post(path.format(sla_id=sla_id), json=body, headers=headers)
+            assert recorded.json()["exclusion"]["ruling"] == "shortened", recorded.text
     return {
         "sla_id": sla_id,
         "statement_id": name,
         "violation_id": missed,
         "line_id": line,
+        "exclusion_id": "release-6",
         "endpoint_id": endpoint["id"],
         "size": "1",
         "registry": REGISTRY,

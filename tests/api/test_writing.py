@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from eth_account import Account
@@ -199,6 +199,83 @@ class TestClosing:
 
     def test_an_unknown_agreement_is_not_found(self, client: Client) -> None:
         problem(client.post(f"/v1/agreements/0x{'0' * 64}/periods/{DAY}/close"), 404, "not_found")
+
+
+class TestExcluding:
+    @pytest.fixture
+    def sla_id(self, client: Client, parties: DemoParties, document: dict[str, Any]) -> str:
+        terms = {
+            "maintenance": {
+                "classes": [{"id": "gray-release", "reason": "a new version", "longest": "PT15M", "notice": "PT1H"}]
+            }
+        }
+        del document["signatures"]
+        return str(register(client, parties.signed({**document, **terms})).json()["sla_id"])
+
+    RELEASE: ClassVar[dict[str, Any]] = {
+        "id": "release-7",
+        "clause": "gray-release",
+        "from": "2023-06-14T12:00:00+02:00",
+        "to": "2023-06-14T12:20:00+02:00",
+        "reason": "version 7",
+        "ticket": "CHG-7",
+        "announced_at": "2023-06-14T08:00:00Z",
+        "approved_by": "change board",
+    }
+
+    def test_records_and_lists_with_what_becomes_of_it(self, client: Client, sla_id: str) -> None:
+        path = f"/v1/agreements/{sla_id}/exclusions"
+        answer = client.post(path, json=self.RELEASE)
+        assert answer.status_code == 200, answer.text
+        made = answer.json()["exclusion"]
+        assert (made["from"]["rfc3339"], made["to"]["rfc3339"]) == ("2023-06-14T10:00:00Z", "2023-06-14T10:20:00Z")
+        assert (made["ruling"], made["honoured"]["to"]["rfc3339"]) == ("shortened", "2023-06-14T10:15:00Z")
+        assert made["why"].startswith("lasts 1200 s")
+        assert (
+            client.post(path, json=self.RELEASE).json()["receipt"]["event_id"] == answer.json()["receipt"]["event_id"]
+        )
+        late = {**self.RELEASE, "id": "release-8", "announced_at": None, "from": "2023-06-14T12:01:00+02:00"}
+        assert client.post(path, json=late).json()["exclusion"]["ruling"] == "announced_late"
+        first = client.get(path, params={"limit": 1}).json()
+        second = client.get(path, params={"limit": 1, "cursor": first["next_cursor"]}).json()
+        (one,), (other,) = first["items"], second["items"]
+        assert ({name: one[name] for name in made}, other["id"], other["honoured"]) == (made, "release-8", None)
+        assert second["next_cursor"] is None
+        problem(client.get(path, params={"cursor": "eA"}), 400, "cursor_invalid")
+
+    def test_withdraws_for_good(self, client: Client, sla_id: str) -> None:
+        path = f"/v1/agreements/{sla_id}/exclusions"
+        client.post(path, json=self.RELEASE)
+        gone = client.post(f"{path}/release-7/withdraw", json={"reason": "called off"})
+        made = gone.json()["exclusion"]
+        assert (made["state"], made["withdrawn_reason"], made["ruling"]) == ("withdrawn", "called off", None)
+        assert client.get(path).json()["items"][0]["state"] == "withdrawn"
+        problem(client.post(path, json=self.RELEASE), 409, "exclusion_refused")
+        problem(client.post(f"{path}/nothing/withdraw", json={"reason": "x"}), 404, "not_found")
+
+    @pytest.mark.parametrize(
+        ("changes", "code", "field"),
+        [
+            ({"clause": "picnic"}, "exclusion_invalid", "clause"),
+            ({"from": "2023-06-14T12:00:00"}, "exclusion_invalid", "from"),
+            ({"to": "2023-06-14T10:00:00Z"}, "exclusion_invalid", "to"),
+            ({"ticket": None}, "exclusion_invalid", "ticket"),
+            ({"id": "Release 7"}, "exclusion_invalid", "exclusion_id"),
+        ],
+    )
+    def test_what_cannot_be_is_named(self, client: Client, sla_id: str, changes: Any, code: str, field: str) -> None:
+        answer = client.post(f"/v1/agreements/{sla_id}/exclusions", json={**self.RELEASE, **changes})
+        assert problem(answer, 400, code)["data"]["field"] == field
+
+    def test_another_one_under_the_same_id_is_refused(self, client: Client, sla_id: str) -> None:
+        path = f"/v1/agreements/{sla_id}/exclusions"
+        client.post(path, json=self.RELEASE)
+        problem(client.post(path, json={**self.RELEASE, "reason": "version 8"}), 409, "idempotency_conflict")
+
+    def test_of_an_unknown_agreement_there_are_none(self, client: Client) -> None:
+        path = f"/v1/agreements/0x{'0' * 64}/exclusions"
+        problem(client.get(path), 404, "not_found")
+        problem(client.post(path, json=self.RELEASE), 404, "not_found")
 
 
 def test_what_only_reads_takes_no_post(client: Client) -> None:

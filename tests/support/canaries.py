@@ -13,6 +13,7 @@ CANARIES = {
     "target": "97.6543",
     "threshold": "839.17",
     "cap": "6167.61",
+    "longest": "6367",
     "reason": "the share of 43.71 % has no tier of its own",
 }
 SPELLINGS = {
@@ -22,6 +23,7 @@ SPELLINGS = {
     "target": ("97.6543", "976543"),
     "threshold": ("839.17", "839170000"),
     "cap": ("6167.61", "616761"),
+    "longest": ("6367 s", "PT6367S"),
     "reason": ("43.71",),
 }
 """As texts, in minor units, in parts, with separators."""
@@ -53,7 +55,8 @@ def canary_document(document: dict[str, Any]) -> dict[str, Any]:
         return figures.get(name, value)
 
     changed: dict[str, Any] = swap(document, "")
-    return changed
+    release = {"id": "release", "reason": "a new version", "longest": f"PT{CANARIES['longest']}S"}
+    return {**changed, "maintenance": {"classes": [release]}}
 
 
 def found_in(response: Any) -> set[str]:
