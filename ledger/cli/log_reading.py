@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,9 +12,11 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
+from ledger.domain.observation import Reason, RequestRow, RowRejection, SampleRow, Verdict
+from ledger.domain.samples import SampleBook
 from ledger.errors import BadInput, InstantInvalid, IntervalInvalid, RequestLogUnusable
 from ledger.ingest.request_log import RequestLog, open_request_log
+from ledger.ingest.sample_log import SampleLog
 
 SHOWN_PROBLEMS = 20
 SHOWN_PERIODS = 40
@@ -28,7 +31,7 @@ class Problems:
         self._file = file
         self._shown: list[str] = []
 
-    def add(self, row: RequestRow | RowRejection, result: Verdict | RowRejection) -> None:
+    def add(self, row: RequestRow | SampleRow | RowRejection, result: Verdict | RowRejection) -> None:
         if result is Verdict.DUPLICATE:
             return
         self.count += 1
@@ -41,6 +44,11 @@ class Problems:
             self._shown.append(
                 f"{self._file}:{row.line}: request_id: {row.request_id[:80]!r} came before with another body "
                 "(conflict: the id counts once, as failed)"
+            )
+        elif isinstance(row, SampleRow):
+            self._shown.append(
+                f"{self._file}:{row.line}: sample_id: {row.sample_id[:80]!r} came before with another body "
+                "(conflict: the id counts once, as bad)"
             )
 
     def report(self) -> None:
@@ -68,6 +76,21 @@ def read_log(stream: BinaryIO, name: str, size: int, evaluator: Evaluator, probl
     finally:
         if collecting:
             gc.enable()
+
+
+def read_samples(path: Path, book: SampleBook, spans: Sequence[Interval]) -> int:
+    """Every row of a sample log into a book; how many of them could not be used. Problems are told.
+
+    Raises ``RequestLogUnusable`` where the log cannot be used.
+    """
+    problems = Problems(str(path))
+    with open_request_log(path) as stream:
+        for row in SampleLog(stream, str(path)):
+            result = book.add(row, within=spans)
+            if result is not Verdict.ACCEPTED:
+                problems.add(row, result)
+    problems.report()
+    return problems.count
 
 
 def read_whole_log(path: Path) -> bytes:

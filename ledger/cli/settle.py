@@ -9,12 +9,14 @@ from typing import Any
 import click
 
 from ledger.cli.agreement_reading import read_agreement
-from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log
+from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log, read_samples
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import print_json, print_table
 from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.money import format_minor_units
+from ledger.domain.observation import VerdictCounts
+from ledger.domain.samples import SampleBook
 from ledger.domain.settlement import Settlement
 from ledger.domain.settlement import settle as settle_period
 from ledger.domain.window import period_named
@@ -31,6 +33,7 @@ Exit codes:
 @click.command(epilog=EPILOG)
 @click.option("--agreement", "agreement_path", required=True, type=click.Path(path_type=Path), help="Agreement (YAML).")
 @click.option("--requests", "requests_path", required=True, type=click.Path(path_type=Path), help="Log (NDJSON).")
+@click.option("--samples", "samples_path", type=click.Path(path_type=Path), help="Sample log (NDJSON).")
 @click.option("--service", help="Stands in for the service the agreement names; terms_hash is then the altered one's.")
 @click.option("--period", "period_text", help="Such as 2023-12-19/P1D. Default: the one period that holds all rows.")
 @click.option(
@@ -45,13 +48,14 @@ Exit codes:
 def settle(
     agreement_path: Path,
     requests_path: Path,
+    samples_path: Path | None,
     service: str | None,
     period_text: str | None,
     span_texts: tuple[str, ...],
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Settle one period of a request log: counts, verdicts and credit.
+    """Settle one period of a request log, and of a sample log: counts, verdicts and credit.
 
     Pure computation: no database, no chain, no signature check.
     """
@@ -59,20 +63,26 @@ def settle(
     if service is not None:
         agreement = agreement.for_service(service)
     period = period_named(agreement, period_text) if period_text is not None else None
-    evaluator = Evaluator(agreement, period, spans=[parse_span(text) for text in span_texts])
+    spans = [parse_span(text) for text in span_texts]
+    evaluator = Evaluator(agreement, period, spans=spans)
     problems = Problems(str(requests_path))
     with open_request_log(requests_path) as stream:
         read_log(stream, str(requests_path), os.fstat(stream.fileno()).st_size, evaluator, problems)
     if evaluator.period is None or evaluator.other_periods:
         raise period_unclear(evaluator, agreement, requests_path)
     problems.report()
-    settlement = settle_period(agreement, evaluator.period, evaluator.windows())
-    document = _document(evaluator, settlement, _terms_hash(agreement, settlement))
+    windows, unusable = evaluator.windows(), problems.count
+    samples = None if samples_path is None else SampleBook(agreement, evaluator.period, spans=spans or None)
+    if samples_path is not None and samples is not None:
+        unusable += read_samples(samples_path, samples, spans)
+        windows = samples.windows(windows)
+    settlement = settle_period(agreement, evaluator.period, windows)
+    document = _document(evaluator, samples, settlement, _terms_hash(agreement, settlement))
     if as_json:
         print_json(document)
     else:
         _print(document, settlement, evaluator)
-    return 1 if strict and problems.count else 0
+    return 1 if strict and unusable else 0
 
 
 def _terms_hash(agreement: Agreement, settlement: Settlement) -> str | None:
@@ -83,7 +93,9 @@ def _terms_hash(agreement: Agreement, settlement: Settlement) -> str | None:
     return str(attested_terms(agreement).hash())
 
 
-def _document(evaluator: Evaluator, settlement: Settlement, terms_hash: str | None) -> dict[str, Any]:
+def _document(
+    evaluator: Evaluator, samples: SampleBook | None, settlement: Settlement, terms_hash: str | None
+) -> dict[str, Any]:
     counts = evaluator.counts
     return {
         "period": str(settlement.period),
@@ -93,9 +105,19 @@ def _document(evaluator: Evaluator, settlement: Settlement, terms_hash: str | No
         "rejected": counts.rejected_total,
         "duplicates": counts.duplicates,
         "conflicts": counts.conflicts,
+        **({} if samples is None else {"samples": _verdicts(samples.counts)}),
         "objectives": objective_documents(settlement),
         "credit": {"currency": settlement.currency, "minor_units": settlement.credit},
         "terms_hash": terms_hash,
+    }
+
+
+def _verdicts(counts: VerdictCounts) -> dict[str, int]:
+    return {
+        "accepted": counts.accepted,
+        "rejected": counts.rejected_total,
+        "duplicates": counts.duplicates,
+        "conflicts": counts.conflicts,
     }
 
 
@@ -110,6 +132,8 @@ def _print(document: dict[str, Any], settlement: Settlement, evaluator: Evaluato
         f"{document['duplicates']} duplicates, {document['conflicts']} conflicts; "
         f"{sum(evaluator.excluded_requests().values())} excluded by a clause"
     )
+    if (samples := document.get("samples")) is not None:
+        click.echo("Samples " + ", ".join(f"{count} {verdict}" for verdict, count in samples.items()))
     if uncounted := evaluator.uncounted_requests():
         click.echo(f"{uncounted} of the accepted lie in windows that the spans do not cover whole, and count nowhere")
     click.echo()
