@@ -43,7 +43,7 @@ REQUESTS, SAMPLES = "requests", "samples"
 FORMATS = (REQUESTS, SAMPLES)
 _LOOKED_AT_LINES = 100
 _MEASURE_UNIT = 10**9
-_MAY_BE_NEGATIVE = ("gpu_memory_leak",)
+_MAY_BE_NEGATIVE = ("gpu_memory_leak", "metric_value")
 
 
 class Counted(NamedTuple):
