@@ -250,11 +250,11 @@ def _implausible(row: SampleRow, objectives: Sequence[Objective]) -> Refused | N
                 return Refused(Reason.IMPLAUSIBLE, field, f"{count} is not from 0 to {MAX_COUNT}{hint}")
         return None
     value = row.value or Fraction(0)
-    if value < 0 and row.indicator not in _MAY_BE_NEGATIVE:
+    scores = [each.measure for each in objectives if each.measure is not None and each.measure.kind == "score_of"]
+    if value < 0 and (scores or row.indicator not in _MAY_BE_NEGATIVE):
         return Refused(Reason.IMPLAUSIBLE, "value", f"no {row.indicator} is below 0")
-    for objective in objectives:
-        measure = objective.measure
-        if measure is not None and measure.kind == "score_of" and value * _MEASURE_UNIT > measure.bound:
+    for score in scores:
+        if value * _MEASURE_UNIT > score.bound:
             return Refused(Reason.IMPLAUSIBLE, "value", "is more than the full score, and so more than 100 %")
     return None
 

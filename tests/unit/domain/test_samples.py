@@ -30,6 +30,7 @@ FACTS = {"method": "total_ratio", "indicator": "fact_consistency", "target": "98
 JUDGED = {**FACTS, "evaluator": "factbench 2.1"}
 SCORE = {"method": "total_ratio", "indicator": "logical_consistency", "target": "84", "measure": {"score_of": "5"}}
 LEAK = {"method": "total_ratio", "indicator": "gpu_memory_leak", "target": "100", "measure": {"at_most": "0.001"}}
+SHARE = {"method": "total_ratio", "indicator": "metric_value", "target": "90", "measure": {"score_of": "1"}}
 RATE = {"method": "total_ratio", "indicator": "token_rate", "target": "95", "measure": {"at_least": "80"}}
 OOM_4K = {"method": "total_ratio", "indicator": "oom_avoidance", "target": "98.8", "resource": "4K"}
 UPTIME = {"method": "total_ratio", "indicator": "availability", "target": "99"}
@@ -96,6 +97,7 @@ def test_counts_are_taken_as_they_are() -> None:
         (LEAK, "0.001", Cell(1, 0)),
         (LEAK, "0.0010000000000001", Cell(0, 1)),
         (LEAK, "-3", Cell(1, 0)),
+        ({**SHARE, "measure": {"at_most": "0"}}, "-3", Cell(1, 0)),
         (SCORE, "5", Cell(1000, 0)),
         (SCORE, "4.2", Cell(840, 160)),
         (SCORE, "0", Cell(0, 1000)),
@@ -138,6 +140,8 @@ def test_a_sample_counts_to_every_objective_of_its_indicator() -> None:
         (FACTS, sample(counts=(MAX_COUNT + 1, 0, 0)), Reason.IMPLAUSIBLE),
         (SCORE, sample(value="5.000000001", indicator="logical_consistency"), Reason.IMPLAUSIBLE),
         (RATE, sample(value="-0.1", indicator="token_rate"), Reason.IMPLAUSIBLE),
+        (SHARE, sample(value="-0.1", indicator="metric_value"), Reason.IMPLAUSIBLE),
+        (SHARE, sample(value="1.1", indicator="metric_value"), Reason.IMPLAUSIBLE),
     ],
 )
 def test_what_is_not_for_this_agreement_or_from_no_honest_source_is_rejected(
