@@ -10,7 +10,7 @@ import click
 import yaml
 
 from ledger.cli.agreement_reading import read_agreement
-from ledger.cli.output import note, print_json, print_table
+from ledger.cli.output import ProgressLine, note, print_json, print_table
 from ledger.errors import BadInput
 from ledger.ingest.agreement_yaml import MAX_BYTES
 from ledger.ingest.slo_draft import Draft, make_drafts
@@ -20,6 +20,7 @@ from ledger.wiring.files import replace_file
 
 ENDINGS = (".yaml", ".yml", ".json")
 MAX_FILES = 1_000
+MAX_ALL_BYTES = 16 * 1024 * 1024
 _HEADER = """\
 # A draft made from service level objectives: nobody signed it, and names that say REPLACE have to be replaced.
 # The report of `sla-ledger agreements import` says what was assumed and what has no counterpart.
@@ -47,7 +48,7 @@ def import_slos(path: Path, template: Path | None, out: Path | None, keep_refere
     PATH is a file, or a folder whose .yaml, .yml and .json files are read as one set. SLOs of one service and one time
     window become one draft. Without --template, parties, keys and money are placeholders.
     """
-    imported = read_slos(list(_sources(path)), keep_references=keep_references)
+    imported = read_slos(_sources(path), keep_references=keep_references)
     drafts = make_drafts(imported.slos, None if template is None else read_agreement(template).document)
     written = _write(drafts, out) if out is not None and drafts else []
     if as_json:
@@ -84,12 +85,20 @@ def _sources(path: Path) -> Iterator[Source]:
             raise BadInput(f"{path}: holds no file that ends in {', '.join(ENDINGS)}")
         if len(files) > MAX_FILES:
             raise BadInput(f"{path}: {len(files)} files; at most {MAX_FILES} are imported at once")
-    for file in files:
+    progress, size = ProgressLine(), 0
+    for number, file in enumerate(files):
         try:
             with file.open("rb") as stream:
-                yield Source(str(file), stream.read(MAX_BYTES + 1))
+                data = stream.read(MAX_BYTES + 1)
         except OSError as error:
             raise BadInput(f"{file}: cannot be read: {error.strerror}", file=str(file)) from error
+        size += len(data)
+        if size > MAX_ALL_BYTES:
+            raise BadInput(f"{path}: more than {MAX_ALL_BYTES} bytes; import fewer files at once")
+        # What is yielded is read before the next one is asked for.
+        yield Source(str(file), data)
+        progress("reading", number + 1, len(files))
+    progress.clear()
 
 
 def _write(drafts: Sequence[Draft], out: Path) -> list[Path]:

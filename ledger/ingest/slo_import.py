@@ -6,7 +6,7 @@ set, in which references are followed. Nothing is taken where anything is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ class Imported:
     notes: tuple[Note, ...]
 
 
-def read_slos(sources: Sequence[Source], *, keep_references: bool = False) -> Imported:
+def read_slos(sources: Iterable[Source], *, keep_references: bool = False) -> Imported:
     """All SLOs; ``keep_references``: alert objects that are not among the documents are noted, not refused.
 
     Raises ``DocumentInvalid``, ``ReferenceUnresolved`` or ``NoCounterpart`` with file, line and field of the first

@@ -184,6 +184,48 @@ def test_tiers_are_those_of_the_schedule(name: str, sla_fixtures: Path) -> None:
     assert worth == found["verified"].removeprefix("stored_")
 
 
+TARGETS = {
+    "alibaba-creation-workshop.yaml": ("alibaba-cloud", "services.intelligent_creation_workshop.slo"),
+    "alibaba-maxcompute.yaml": ("alibaba-cloud", "services.maxcompute_2018.slo"),
+    "anthropic-claude-api.yaml": ("anthropic", "metric.uptime_target"),
+    "aws-compute-instance.yaml": ("aws-ec2-compute", "levels.instance_level.commitment"),
+    "aws-compute-region.yaml": ("aws-ec2-compute", "levels.region_level.commitment"),
+    "azure-openai.yaml": ("azure-openai", "metric.availability.commitment"),
+    "clouddigit-dedicated.yaml": ("clouddigit", "slos.inference_endpoints_dedicated"),
+    "clouddigit-shared.yaml": ("clouddigit", "slos.inference_endpoints_shared"),
+    "cloudflare-enterprise.yaml": ("cloudflare", "services.enterprise_support_sla.commitment.slo"),
+    "cloudflare-queues.yaml": ("cloudflare", "services.queues.metric.slo"),
+    "cloudflare-workers.yaml": ("cloudflare", "services.workers.metric.slo"),
+    "coreweave-2020-multi-region.yaml": ("coreweave-2020", "slos.multi_region"),
+    "coreweave-2020-single-instance.yaml": ("coreweave-2020", "slos.single_region"),
+    "digitalocean-app-platform.yaml": ("digitalocean", "services.app_platform.slo"),
+    "digitalocean-droplets-2025.yaml": ("digitalocean", "services.cpu_droplets_2025_06_03.slo"),
+    "digitalocean-droplets-proportional.yaml": ("digitalocean", "services.cpu_droplets_v_undated.slo"),
+    "digitalocean-spaces.yaml": ("digitalocean", "services.spaces.slo"),
+    "gitlab-2025.yaml": ("gitlab", "services.gitlab_com_and_dedicated_2025_12.slo"),
+    "gitlab-dedicated-graded.yaml": ("gitlab", "services.gitlab_dedicated_old_graded.slo"),
+    "google-vertex-search-commerce.yaml": ("google-vertex-search-commerce", "metric.slo"),
+    "openai-scale-tier.yaml": ("openai-scale-tier", "metric.uptime.slo"),
+    "oracle-oci.yaml": ("oracle-oci", "metric.category_2.target"),
+    "stedi-public-guides.yaml": ("stedi", "services.public_guides.slo"),
+    "upcloud.yaml": ("other-proportional", "upcloud.slo"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_targets_are_those_of_the_schedule(name: str, sla_fixtures: Path) -> None:
+    file, path = TARGETS[name]
+    found: Any = yaml.safe_load((sla_fixtures / f"sla/schedules/{file}.yaml").read_text())
+    worth = ""
+    for key in path.split("."):
+        found = found[key]
+        worth = found.get("verified", worth) if isinstance(found, dict) else worth
+    (objective,) = loaded(name).objectives
+    assert objective.target == found
+    if worth:
+        assert AGREEMENTS[name]["figures"]["objectives[0].target"]["verified"] == worth.removeprefix("stored_")
+
+
 def test_a_schedule_without_tiers_has_no_rule() -> None:
     without = {name for name in NAMES if not loaded(name).document["compensation"]["rules"]}
     assert without == set(NAMES) - set(TIERS) - set(LOST_MONTHS)

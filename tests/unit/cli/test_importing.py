@@ -115,6 +115,18 @@ def test_what_is_there_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFix
     assert (tmp_path / "chat.yaml").read_text() == before
 
 
+def test_a_folder_is_bounded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, a=SLI, b=SLI)
+    monkeypatch.setattr("ledger.cli.importing.MAX_ALL_BYTES", len(SLI))
+    code, _, err = run(capsys, tmp_path)
+    assert (code, f"more than {len(SLI)} bytes" in err) == (2, True)
+    monkeypatch.setattr("ledger.cli.importing.MAX_FILES", 1)
+    code, _, err = run(capsys, tmp_path)
+    assert (code, "2 files; at most 1" in err) == (2, True)
+
+
 def test_paths_that_hold_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, tmp_path)[0] == 2
     assert run(capsys, tmp_path / "none.yaml")[0] == 2
