@@ -163,6 +163,24 @@ def load_excluded(tx: Transaction, registered: RegisteredAgreement, period: Peri
     return excluded_in(terms, _rulings(registered.agreement, standing(events)), period.interval)
 
 
+def excluded_members(excluded: Excluded) -> dict[str, Any]:
+    """What a statement says of the exclusions that touch its period; nothing where there are none."""
+    found = [
+        {
+            "exclusion_id": each.exclusion.id,
+            "clause": each.exclusion.clause,
+            "from_ns": str(each.exclusion.interval.start_ns),
+            "to_ns": str(each.exclusion.interval.end_ns),
+            "announced_at_ns": _text(each.exclusion.announced_at_ns),
+            "approved_by": each.exclusion.approved_by,
+            "ruling": str(each.ruling),
+            "honoured": each.honoured and {"from_ns": str(each.honoured.start_ns), "to_ns": str(each.honoured.end_ns)},
+        }
+        for each in excluded.rulings
+    ]
+    return {"exclusions": found} if found else {}
+
+
 def standing(events: Iterable[StoredEvent]) -> list[Mapping[str, Any]]:
     """The payloads of the exclusions that were not withdrawn."""
     last = {event.payload["exclusion_id"]: event for event in events}
@@ -279,7 +297,7 @@ def _payload(registered: RegisteredAgreement, asked: AskedExclusion, now_ns: int
         "ticket": asked.ticket,
         "from_ns": str(asked.from_ns),
         "to_ns": str(asked.to_ns),
-        "announced_at_ns": None if asked.announced_at_ns is None else str(asked.announced_at_ns),
+        "announced_at_ns": _text(asked.announced_at_ns),
         "approved_by": asked.approved_by,
         "reason": asked.reason,
         "by": asked.by,
@@ -294,6 +312,10 @@ def _check(kind: str, payload: Mapping[str, Any]) -> None:
         EVENT_TYPES[kind].payload.check(payload, "")
     except DocumentInvalid as error:
         raise ExclusionInvalid(error.message, **error.data) from error
+
+
+def _text(instant_ns: int | None) -> str | None:
+    return None if instant_ns is None else str(instant_ns)
 
 
 def _rulings(agreement: Agreement, payloads: Sequence[Mapping[str, Any]]) -> tuple[Ruled, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.credit_lines import issue_credit_lines
 from ledger.app.evidence import Attestor, Collector, Seal
+from ledger.app.exclusions import excluded_members, load_excluded
 from ledger.app.outbox import Stage
 from ledger.app.ports import Randomness, Receipt, Transaction
 from ledger.app.restating import Restated, last_change, restated
@@ -110,6 +111,7 @@ def _issue(
         "unattested_reasons": list(settlement.not_attestable),
         "seal_key": None if seal is None else str(seal.seal_key),
         "telemetry_root": None if seal is None else str(seal.root),
+        **excluded_members(load_excluded(tx, registered, period)),
         **({} if replaced is None else replaced.as_members()),
     }
     (receipt,) = tx.events.append(

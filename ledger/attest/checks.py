@@ -14,6 +14,7 @@ from ledger.attest import babyjub, evm_tx, signing, telemetry
 from ledger.attest import statement as formats
 from ledger.attest.case import Case, require, require_same
 from ledger.attest.credit_checks import credit_with_incidents, recorded_charges
+from ledger.attest.exclusion_checks import require_excluded
 from ledger.attest.groth16 import check_proof
 from ledger.attest.keccak import keccak256
 from ledger.domain.attested import TEST_CHAIN_IDS
@@ -59,9 +60,7 @@ def period(case: Case) -> str:
     require(issued["start_ns"] == str(span.start_ns), "start_ns is not the start of the period in its zone")
     require(issued["end_ns"] == str(span.end_ns), "end_ns is not the end of the period in its zone")
     require(issued["windows"] == case.window_count, f"the period has {case.window_count} windows")
-    # Leaving a whole window out needs an announcement, which these terms have no clause for: an issuer who could
-    # exclude at will would exclude the windows in which it failed.
-    require(issued["excluded"] == 0, "the agreement has no clause that excludes whole windows")
+    require_excluded(case)
     counts_fit = issued["idle"] <= issued["observed"] <= case.window_count
     require(counts_fit, "window counts do not add up")
     return f"{case.period} in {case.period.zone}, {case.window_count} windows"

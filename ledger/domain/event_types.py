@@ -36,7 +36,7 @@ from ledger.domain.event_values import (
     AnyObject,
 )
 from ledger.domain.events import ERASABLE_CLASS, LATER_SCHEMAS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
-from ledger.domain.exclusion_events import EXCLUSION_PAYLOADS
+from ledger.domain.exclusion_events import EXCLUSION_PAYLOADS, STATEMENT_EXCLUSIONS
 from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
 from ledger.domain.restatement_events import RESTATEMENT_PAYLOADS, STATEMENT_ADDED
 from ledger.domain.samples import FORMATS
@@ -302,6 +302,7 @@ _ADDED: Mapping[str, Mapping[str, Shape]] = {
     "observations_recorded": {"format": OneOf(FORMATS)},
     "statement_issued": {
         **STATEMENT_ADDED,
+        **STATEMENT_EXCLUSIONS,
         "tzdata": Text(r"\d{4}[a-z]{1,2}", "a release of the zone rules such as 2026a", 6),
     },
     "credit_line_issued": LINE_ADDED,

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from ledger.domain.agreement_schema import BYTES32
 from ledger.domain.event_values import INSTANT_NS
 from ledger.domain.exclusion_terms import CLAUSE_ID
+from ledger.domain.exclusions import Ruling
 from ledger.domain.objective import OBJECTIVE_ID
-from ledger.domain.schema import Nullable, Shape, Text
+from ledger.domain.schema import ListOf, Nullable, Object, OneOf, Shape, Text
 
 EXCLUSION_RECORDED = "exclusion_recorded"
 EXCLUSION_WITHDRAWN = "exclusion_withdrawn"
@@ -41,3 +42,21 @@ EXCLUSION_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     EXCLUSION_RECORDED: _EXCLUSION,
     EXCLUSION_WITHDRAWN: {**_EXCLUSION, "withdrawn_reason": WITHDRAWN_REASON, "withdrawn_by": _WHO},
 }
+
+_SPAN = Object({"from_ns": INSTANT_NS, "to_ns": INSTANT_NS})
+
+STATEMENT_EXCLUSIONS: Mapping[str, Shape] = {
+    "exclusions": ListOf(
+        Object(
+            {
+                **{name: _EXCLUSION[name] for name in ("exclusion_id", "clause", "from_ns", "to_ns")},
+                **{name: _EXCLUSION[name] for name in ("announced_at_ns", "approved_by")},
+                "ruling": OneOf(tuple(str(ruling) for ruling in Ruling)),
+                "honoured": Nullable(_SPAN),
+            }
+        ),
+        1,
+        10_000,
+    )
+}
+"""What a statement says of the exclusions that touch its period: enough to hold them to the terms."""

@@ -9,11 +9,14 @@ import pytest
 
 from ledger.app.closing import Cause, close_period
 from ledger.app.exclusions import MAX_EXCLUSIONS, AskedExclusion, ExclusionDesk, RecordedExclusion
+from ledger.app.statements import issue_statement
 from ledger.app.violations import record_violations
 from ledger.app.windows import JudgedPeriod, evaluate_windows
+from ledger.attest.case import Case
+from ledger.attest.exclusion_checks import require_excluded
 from ledger.domain.exclusions import Ruling
 from ledger.domain.instant import parse_instant_ns
-from ledger.domain.naming import closing_stream, exclusions_stream, violations_stream, windows_stream
+from ledger.domain.naming import closing_stream, exclusions_stream, statement_stream, violations_stream, windows_stream
 from ledger.domain.window import WindowState
 from ledger.errors import (
     ClaimDeadlinePassed,
@@ -219,6 +222,33 @@ def test_an_agreement_without_clauses_excludes_nothing() -> None:
     desk = make_desk()
     with pytest.raises(ExclusionInvalid, match="neither maintenance nor carve_outs"):
         add(desk)
+
+
+def test_the_statement_lists_the_exclusions_that_touch_its_period_and_what_was_honoured(desk: Desk) -> None:
+    record(desk, log(row("a", at="2023-06-14T03:00:00Z", error_code=500)))
+    add(desk, name="dispute-1", at="03:00", minutes=60, clause="dispute")
+    add(desk, name="hosts", clause="rotation")
+    judged, registered = judge(desk), desk.register()
+    with desk.database.begin() as tx:
+        issue_statement(
+            tx,
+            registered,
+            desk.period,
+            judged,
+            attestor=desk.attestor,
+            collector=desk.collector,
+            randomness=desk.randomness,
+            now_ns=desk.period.interval.end_ns,
+        )
+    (issued,) = events(desk, statement_stream(sla_id(desk), desk.period.first))
+    assert issued.payload["excluded"] == 1
+    listed = [(each["exclusion_id"], each["ruling"], each["honoured"]) for each in issued.payload["exclusions"]]
+    start_ns = parse_instant_ns("2023-06-14T03:00:00Z")
+    assert listed == [
+        ("dispute-1", "honoured", {"from_ns": str(start_ns), "to_ns": str(start_ns + 3600 * 10**9)}),
+        ("hosts", "announced_late", None),
+    ]
+    require_excluded(Case({"statement": {"payload": issued.payload}, "agreement": registered.agreement.document}))
 
 
 def changes(desk: Desk) -> list[tuple[str, str]]:

@@ -1,0 +1,43 @@
+"""Whether a statement excludes no more than the signed terms allow.
+
+An issuer who could exclude at will would exclude the windows in which it failed. So a statement lists the exclusions
+that touch its period, and each is held to the limits of its clause. Tickets of the same month outside the period are
+not in it: a class's count is held to what is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledger.app.exclusions import exclusion_of
+from ledger.attest.case import Case, require
+from ledger.domain.exclusions import excluded_in, rule
+from ledger.domain.interval import Interval, covered, union
+
+
+def require_excluded(case: Case) -> None:
+    """Raises ``BundleCheckFailed`` where windows are left out for which no exclusion stands."""
+    terms, listed = case.agreement.exclusion_terms, case.issued.get("exclusions", ())
+    require(bool(terms.clauses) or not listed, "the agreement has no clause that excludes time")
+    names = [each["exclusion_id"] for each in listed]
+    require(len(set(names)) == len(names), "an exclusion is listed twice")
+    ruled = rule(terms, case.agreement.timezone, map(exclusion_of, listed))
+    allowed = {each.exclusion.id: each.honoured for each in excluded_in(terms, ruled, case.period.interval).rulings}
+    parts = []
+    for each in listed:
+        claimed, most = _interval(each["honoured"]), allowed.get(each["exclusion_id"])
+        if claimed is not None:
+            within = most is not None and most.covers(claimed)
+            require(within, f"the terms do not allow all that the exclusion {each['exclusion_id']} takes out")
+            parts.append(claimed)
+    taken_out = union(parts)
+    excluded = sum(covered(window, taken_out) for window in case.agreement.windows(case.period))
+    require(
+        case.issued["excluded"] == excluded,
+        f"{case.issued['excluded']} windows are left out, and exclusions cover {excluded} whole",
+    )
+
+
+def _interval(span: Mapping[str, Any] | None) -> Interval | None:
+    return None if span is None else Interval(int(span["from_ns"]), int(span["to_ns"]))
