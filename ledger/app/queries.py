@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from ledger.app import sla_report
 from ledger.app.access import DEFAULT_TENANT, Principal
 from ledger.app.budgets import Budgets, read_budgets
+from ledger.app.explanation import read_explanation
 from ledger.app.observations import ReadRows
 from ledger.app.outbox_port import StageWait
 from ledger.app.overview import Overview, read_overview
@@ -168,6 +169,11 @@ class Queries:
         with self._database.read() as tx:
             row = tx.views.statement(statement_id)
             return LoggedStatement(row, issued_event(tx, row["id"]))
+
+    def explanation(self, statement_id: str, *, all_windows: bool) -> dict[str, Any]:
+        """All of it; raises ``NotFound``."""
+        with self._database.read() as tx:
+            return read_explanation(tx, statement_id, all_windows=all_windows)
 
     def credits(
         self, sla_id: str | None, *, after: str | None, limit: int, among: frozenset[str] | None = None

@@ -12,6 +12,7 @@ from typing import Any
 
 from ledger.app.access import BUNDLE_SCOPES, Principal, metric_scopes, redact, require
 from ledger.app.budgets import Budgets
+from ledger.app.explanation import visible_explanation
 from ledger.app.overview import Overview
 from ledger.app.paging import Page, Row
 from ledger.app.queries import ChainStatus, Inclusion, LoggedStatement, Queries
@@ -67,6 +68,12 @@ class VisibleQueries:
         found = self._statement(statement_id)
         (row,) = self._statements([found.row])
         return LoggedStatement(row, found.event)
+
+    def explanation(self, statement_id: str, *, all_windows: bool) -> dict[str, Any]:
+        """See ``ledger.app.explanation``."""
+        self._statement(statement_id)
+        found = self._queries.explanation(statement_id, all_windows=all_windows)
+        return visible_explanation(found, self._principal)
 
     def credits(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
         self._require_agreement(sla_id)

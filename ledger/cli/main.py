@@ -30,7 +30,7 @@ class Subcommand:
 COMMANDS = {
     "settle": Subcommand("ledger.cli.settle:settle", "Settle one period of a request log (pure computation)."),
     "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, all keys here.", "server,prove"),
-    "explain": Subcommand("ledger.cli.explain:explain", "Show every step from counts to credit of a bundle."),
+    "explain": Subcommand("ledger.cli.explain:explain", "Show every number of a statement or bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
     "observe": Subcommand("ledger.cli.recording:observe", "Record a request log as facts.", "server,prove"),

@@ -71,6 +71,38 @@ class Counted:
         return hashlib.shake_128(self._draws.to_bytes(8, "big")).digest(count)
 
 
+TRACE: dict[str, Any] = {
+    "currency": "USD",
+    "base": "800000",
+    "tiers": [
+        {
+            "objective": "availability",
+            "good": 999_949,
+            "valid": 1_000_000,
+            "target_ppb": 999_500_000,
+            "tier": 1,
+            "below_ppb": 999_500_000,
+            "credit_bps": 1000,
+        }
+    ],
+    "tiers_combine": "best",
+    "combined_bps": 1000,
+    "tier_amount": {"numerator": "80000", "denominator": "1"},
+    "price_per_request": None,
+    "incidents": [],
+    "impact_amount": None,
+    "rules_combine": "best",
+    "combined_amount": {"numerator": "80000", "denominator": "1"},
+    "cap": None,
+    "capped_amount": {"numerator": "80000", "denominator": "1"},
+    "minimum": "0",
+    "payable": True,
+    "rounding": "half_even",
+    "credit": "80000",
+}
+"""The steps of the example's credit."""
+
+
 @dataclass
 class Ledger:
     """Builds what a customer would ask for. ``bundles`` and ``chain`` are what the API is given beside it."""
@@ -134,7 +166,7 @@ class Ledger:
             "state": "settled",
             "objectives": [objective("availability", 999_949, 1_000_000, "99.95", "breached")],
             "credit": {"currency": "USD", "minor_units": "80000"},
-            "trace": {"steps": ["10 % of 8000.00"]},
+            "trace": TRACE,
             "attestable": True,
             "unattested_reasons": [],
             "seal_key": "7",

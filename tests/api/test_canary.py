@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 
 from ledger.app.access import ROLE_SCOPES, Role, Scope
 from tests.api.asking import GRAPHQL, World, ask, bearer, body_of, every_route
-from tests.api.conftest import EXAMPLE, REGISTRY, Ledger
+from tests.api.conftest import EXAMPLE, REGISTRY, TRACE, Ledger
 from tests.support.canaries import CANARIES, canary_document, found_in
 
 Client = TestClient[Any]
@@ -64,7 +64,12 @@ def values(world: World, ledger: Ledger) -> dict[str, str]:
             {"id": "ttft", "good": 9, "valid": 10, "target": CANARIES["target"], "state": "met"},
         ],
         credit={"currency": "USD", "minor_units": CANARIES["credit"]},
-        trace={"steps": [f"{CANARIES['percent']} % of {CANARIES['base']}"], "total": CANARIES["credit"]},
+        trace={
+            **TRACE,
+            "base": "3131313",
+            "steps": [f"{CANARIES['percent']} % of {CANARIES['base']}"],
+            "credit": CANARIES["credit"],
+        },
         attestable=False,
         unattested_reasons=[CANARIES["reason"]],
     )

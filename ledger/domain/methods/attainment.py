@@ -47,6 +47,14 @@ def missed_slices(objective: Objective, series: Series, base_seconds: int) -> li
     return _slices(rule, series, base_seconds).misses(rule.target_ppb, rule.minimum_valid)
 
 
+def bad_slices(objective: Objective, judged: Series, missed_with: Sequence[bool] | None) -> list[bool]:
+    """Of every slice of ``judged``, whether it counts as bad."""
+    bad = [False] * len(judged)
+    for run in _broken(_rule(objective), judged, missed_with):
+        bad[run.start : run.stop] = [True] * len(run)
+    return bad
+
+
 def _broken(rule: SliceRule, judged: Series, missed_with: Sequence[bool] | None) -> list[range]:
     missed = judged.misses(rule.target_ppb, rule.minimum_valid)
     if missed_with is not None:

@@ -124,6 +124,14 @@ class Measuring:
             return method.breaches(objective, series, self._base_seconds)
         return method.breaches(objective, series, self._base_seconds, self._missed_with(index, self._best))
 
+    def columns(self, index: int) -> tuple[Series, Series | None]:
+        """The objective's counts with what is undecided as good, and as bad (None: nothing is undecided)."""
+        return self._best(index), self._worst(index)
+
+    def missed_with(self, index: int) -> Sequence[bool] | None:
+        """Of every slice, whether the companion's misses as well; None where the objective has no companion."""
+        return self._missed_with(index, self._best)
+
     def _count(self, index: int, series: Series, other: Callable[[int], Series]) -> Counts:
         """``other`` gives the counts of the objective that this one only breaks together with."""
         objective = self._objectives[index]

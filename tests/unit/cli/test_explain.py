@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ledger.app.statements import issue_statement
+from ledger.app.violations import record_violations
+from ledger.app.windows import evaluate_windows
+from ledger.attest.signing import SigningKey, save_key
 from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.interval import Interval
+from ledger.store.database import SqliteDatabase
+from ledger.wiring.data_directory import DATA_FORMAT
+from tests.unit.app.conftest import find_requests, log, make_desk, read_rows, row
+from tests.unit.app.test_settling import record
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 
@@ -21,7 +32,16 @@ def test_every_step_of_a_proved_breach_is_shown(capsys: pytest.CaptureFixture[st
     for result in payload["objectives"]:
         assert f"{result['good']}/{result['valid']}" in shown
     whole, cents = divmod(int(payload["credit"]["minor_units"]), 100)
-    assert f"the credit      {whole}.{cents:02} {payload['credit']['currency']}" in shown
+    assert f"the credit: {whole}.{cents:02} {payload['credit']['currency']}" in shown
+
+
+def test_the_page_shows_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(VECTORS / "bundle.json")]) == 0
+    shown = capsys.readouterr().out
+    page = (VECTORS.parents[1] / "docs" / "explain.md").read_text()
+    beginning, end = re.findall(r"```\n(.*?)```", page, re.DOTALL)
+    assert shown.startswith(beginning)
+    assert shown.endswith(end)
 
 
 def test_a_withheld_statement_says_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,10 +49,14 @@ def test_a_withheld_statement_says_what_was_asked_for(capsys: pytest.CaptureFixt
     assert "Withheld: the agreement asks for 99 % of the windows" in capsys.readouterr().out
 
 
-def test_json_is_the_payload_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_explanation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--json", str(VECTORS / "bundle.json")]) == 0
-    expected = json.loads((VECTORS / "bundle.json").read_text())["statement"]["payload"]
-    assert json.loads(capsys.readouterr().out) == expected
+    payload = json.loads((VECTORS / "bundle.json").read_text())["statement"]["payload"]
+    found = json.loads(capsys.readouterr().out)
+    assert found["format"] == "sla-ledger/explanation/v1"
+    assert found["credit"]["minor_units"] == payload["credit"]["minor_units"]
+    # A bundle has no counts of windows.
+    assert found["objectives"][0]["units"] is None
 
 
 @pytest.mark.parametrize(
@@ -54,3 +78,89 @@ def test_a_file_that_is_no_bundle_is_refused(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "x.json").write_text("{}")
     assert main(["explain", str(tmp_path / "x.json")]) == 2
     assert "x.json" in capsys.readouterr().err
+
+
+HOUR_NS = 3600 * 10**9
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> tuple[Path, str]:
+    """A data directory with one settled day: the hours 3 and 4 failed, hour 20 has no data."""
+    desk = make_desk()
+    (tmp_path / "keys").mkdir()
+    save_key(tmp_path / "keys" / "log.key", SigningKey(b"\x09" * 32))
+    (tmp_path / "data.json").write_bytes(canonical_bytes({"format": DATA_FORMAT, "genesis_timestamp_s": 1}))
+    database = SqliteDatabase(tmp_path / "ledger.db", desk.clock, desk.randomness)
+    stored = replace(desk, database=database)
+    start_ns = desk.period.interval.start_ns
+    for hour in range(24):
+        if hour == 20:
+            continue
+        bodies = [row(f"g{hour}", at=f"2023-06-14T{hour:02}:10:00Z")]
+        if hour in (3, 4):
+            bodies.append(row(f"b{hour}", at=f"2023-06-14T{hour:02}:20:00Z", error_code=500, trace_id=TRACE))
+        record(stored, log(*bodies), Interval(start_ns + hour * HOUR_NS, start_ns + (hour + 1) * HOUR_NS))
+    registered = stored.register()
+    with database.begin() as tx:
+        judged = evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
+        record_violations(
+            tx,
+            registered,
+            desk.period,
+            judged,
+            find_evidence=lambda *_: (),
+            find_requests=find_requests,
+            now_ns=desk.period.interval.end_ns,
+        )
+        issued = issue_statement(
+            tx,
+            registered,
+            desk.period,
+            judged,
+            attestor=desk.attestor,
+            collector=desk.collector,
+            randomness=desk.randomness,
+            now_ns=desk.period.interval.end_ns,
+        )
+    database.close()
+    return tmp_path, issued.id
+
+
+def test_a_statement_of_a_ledger_is_told_down_to_its_windows(
+    ledger: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, name = ledger
+    assert main(["explain", name, "--data", str(data)]) == 0
+    shown = capsys.readouterr().out
+    strip = shown.splitlines()[1]
+    # Plain letters, because nobody watches.
+    assert strip == "ooo" + "xx" + "o" * 15 + "n" + "ooo"
+    assert "no data: 1 windows, 2023-06-14T20:00:00Z to 2023-06-14T21:00:00Z" in shown
+    assert "23/25 requests (2 bad)" in shown
+    assert "Withheld: the agreement asks for 99 %" in shown
+    assert f"{name.rpartition('.v')[0]}.availability.w3" in shown
+    assert "b3, b4" in shown
+
+
+def test_as_json_with_all_windows_and_the_evidence(
+    ledger: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, name = ledger
+    assert main(["explain", name, "--data", str(data), "--windows", "all", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["objectives"][0]["units"]["listed"]) == 24
+    (violation,) = found["violations"]
+    assert violation["clause"] == "objectives[0]"
+    assert [each["trace_id"] for each in violation["evidence"]["requests"]] == [TRACE, TRACE]
+
+
+def test_a_statement_that_is_not_there_is_named(
+    ledger: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, name = ledger
+    assert main(["explain", f"{name}0", "--data", str(data)]) == 1
+    assert f"{name}0" in capsys.readouterr().err
+    assert main(["explain", name, "--data", str(data), "--opening", "x"]) == 2
+    assert "--opening is for a bundle" in capsys.readouterr().err
+    assert main(["explain", name]) == 2

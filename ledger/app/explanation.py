@@ -1,0 +1,121 @@
+"""Reading the explanation of a statement from the ledger, and what of it a principal may see.
+
+What led to a statement is what the log held before it: facts and violations that came later change no number of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+
+from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes
+from ledger.app.lists import visible_violation
+from ledger.app.ports import Transaction
+from ledger.app.statements import issued_event
+from ledger.app.windows import judgements
+from ledger.domain.agreement import Agreement
+from ledger.domain.explanation import Holdings, explain
+from ledger.domain.naming import agreement_stream, violations_stream
+from ledger.errors import NotFound
+
+MAX_LINES = 1000
+
+_TERMS = ("clause", "parameters", "verdict", "units")
+"""Members of an objective that give its target or its threshold away."""
+_COUNTS = ("counts", "verdict", "units")
+_VIOLATION = (
+    *("violation_id", "objective", "state", "revision", "from_ns", "to_ns", "first_window", "windows", "clause"),
+    *("target", "good", "valid", "bad", "unit", "ended_by", "evidence"),
+)
+
+
+def read_explanation(
+    tx: Transaction,
+    statement_id: str,
+    *,
+    all_windows: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
+) -> dict[str, Any]:
+    """All of it (``ledger.domain.explanation``); raises ``NotFound``."""
+    event = issued_event(tx, statement_id)
+    issued = event.payload
+    first = date.fromisoformat(issued["period"].partition("/")[0])
+    held = Holdings(
+        windows=judgements(tx, issued["sla_id"], first, before_seq=event.place),
+        violations=_violations(tx, issued["sla_id"], first, event.place),
+        lines=tx.views.credit_lines(statement_id=statement_id, limit=MAX_LINES),
+    )
+    return explain(_terms(tx, issued), issued, held, all_windows=all_windows, progress=progress)
+
+
+def visible_explanation(found: Mapping[str, Any], principal: Principal) -> dict[str, Any]:
+    """An explanation without what the principal may not see: that is None and named in ``withheld``."""
+    shown, withheld = dict(found), []
+    hidden = {
+        "credit": not principal.holds(*FIELD_SCOPES["statement"]["trace"]),
+        "credit_lines": not principal.holds(Scope.READ_CREDITS),
+        "violations": not principal.holds(Scope.READ_VIOLATIONS),
+        "exclusions": not principal.holds(Scope.READ_THRESHOLDS),
+    }
+    for name, lacking in hidden.items():
+        if lacking:
+            shown[name] = None
+            withheld.append(name)
+    if shown["violations"] is not None:
+        shown["violations"] = [_violation(row, principal) for row in shown["violations"]]
+    shown["objectives"] = [_objective(each, principal) for each in found["objectives"]]
+    shown["coverage"] = _without(found["coverage"], () if principal.holds(Scope.READ_THRESHOLDS) else ("floor",))
+    shown["restatement"] = _restatement(found["restatement"], principal)
+    return {**shown, "withheld": withheld}
+
+
+def _terms(tx: Transaction, issued: Mapping[str, Any]) -> Agreement:
+    """The terms that a statement was made under."""
+    for event in tx.events.stream(agreement_stream(issued["sla_id"])):
+        payload = event.payload
+        if payload.get("doc_sha256") == issued["doc_sha256"] and "document" in payload:
+            return Agreement.from_document(payload["document"])
+    raise NotFound(
+        f"the log holds no terms {issued['doc_sha256']} of {issued['sla_id']}", statement=issued["statement_id"]
+    )
+
+
+def _violations(tx: Transaction, sla_id: str, first: date, before_seq: int) -> list[dict[str, Any]]:
+    """Violations as they stood when the statement was made, without those that had been withdrawn."""
+    last: dict[str, dict[str, Any]] = {}
+    for event in tx.events.stream(violations_stream(sla_id, first)):
+        if event.seq is not None and event.seq < before_seq:
+            kind = event.type.removeprefix("violation_")
+            state = kind if kind in ("closed", "withdrawn") else "open"
+            name = event.payload["violation_id"]
+            last[name] = {"clause": None, "unit": None, "ended_by": None, **event.payload, "state": state}
+    return [row for row in last.values() if row["state"] != "withdrawn"]
+
+
+def _violation(row: Mapping[str, Any], principal: Principal) -> dict[str, Any]:
+    seen = visible_violation(row, principal)
+    withheld = [name for name in seen["withheld"] if name in _VIOLATION or name == "requests"]
+    return {**{name: seen.get(name) for name in _VIOLATION}, "withheld": withheld}
+
+
+def _objective(row: Mapping[str, Any], principal: Principal) -> dict[str, Any]:
+    hidden: list[str] = []
+    if not principal.holds(Scope.READ_THRESHOLDS):
+        hidden += _TERMS
+    if not principal.holds(*metric_scopes(row["indicator"])):
+        hidden += [name for name in _COUNTS if name not in hidden]
+    return _without(row, hidden)
+
+
+def _restatement(row: Mapping[str, Any] | None, principal: Principal) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    hidden = [] if principal.holds(Scope.READ_CREDITS) else ["credit_delta"]
+    if not principal.holds(*metric_scopes(None)):
+        hidden.append("objective_deltas")
+    return _without(row, hidden)
+
+
+def _without(row: Mapping[str, Any], hidden: Any) -> dict[str, Any]:
+    return {**row, **dict.fromkeys(hidden), "withheld": list(hidden)}

@@ -1,0 +1,172 @@
+"""A credit trace as steps that a reader redoes by hand: each says what is done, with which numbers, and its result.
+
+Amounts are minor units; those between the base and the rounding are exact fractions {numerator, denominator}. Products
+that a JSON number may not hold are decimal strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.compensation_terms import Tier
+from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION
+
+_HOW_BEST, _HOW_SUM = "the largest of them", "their sum"
+_ROUNDING = {
+    "floor": "the remainder is dropped",
+    "half_up": "up where twice the remainder is at least the denominator",
+    "half_even": "up where twice the remainder is above the denominator, or equal to it and the quotient is odd",
+}
+_RULES = {
+    "proportional-v1": "what falls of the base on the lost time, or base x shortfall where `missing` is said",
+    "multiplier-v1": "the charge for the lost time, times the factor of the agreement",
+    "step_table-v1": "by length each incident has a row of the table, which credits hours or a share of the base",
+}
+
+Step = dict[str, Any]
+
+
+def credit_steps(agreement: Agreement, trace: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Step]:
+    """The steps of a trace (``CreditTrace.as_document``), in the order in which they are taken.
+
+    ``results`` are the statement's of its objectives. Raises ``LookupError``, ``TypeError`` or ``ValueError`` where
+    the trace is none.
+    """
+    steps = [_base(trace)]
+    if trace["tier_amount"] is not None:
+        steps += [_tier(agreement, step, results) for step in trace["tiers"]]
+        steps.append(_tiers_together(trace))
+    if trace["impact_amount"] is not None:
+        steps.append(_impact(trace))
+    steps += [_rule(rule) for rule in trace.get("rules") or ()]
+    steps.append(_together(trace))
+    steps += _caps(trace)
+    capped, minimum = trace["capped_amount"], int(trace["minimum"])
+    right = minimum * int(capped["denominator"])
+    steps.append(
+        {
+            "step": "minimum",
+            "says": "paid only where the amount is strictly above the minimum: numerator > minimum x denominator",
+            "amount": capped,
+            "minimum": str(minimum),
+            "left": capped["numerator"],
+            "right": str(right),
+            "holds": int(capped["numerator"]) > right,
+        }
+    )
+    steps.append(_rounding(trace))
+    return steps
+
+
+def _base(trace: Mapping[str, Any]) -> Step:
+    if trace["base"] is not None:
+        return {"step": "base", "says": "the charges that percentages are of", "result": trace["base"]}
+    return {
+        "step": "base",
+        "says": "the recorded charges in each objective's scope, without one-time fees, tax and earlier credits",
+        "charges": trace["charges"],
+    }
+
+
+def _tier(agreement: Agreement, step: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Step:
+    result = next((each for each in results if each["id"] == step["objective"]), {})
+    rule = agreement.compensation.tiered
+    tiers = rule.tiers.get(step["objective"], ()) if rule else ()
+    judged = result.get("state") in ("met", "breached")
+    good, valid = step["good"] + result.get("undecided", 0), step["valid"]
+    return {
+        "step": "tier",
+        "objective": step["objective"],
+        "says": "the last tier that the result is strictly below: good x 10^9 < valid x threshold"
+        if judged
+        else f"no tier, because the verdict is {result.get('state')}",
+        "compared": [_compared(number, tier, good, valid) for number, tier in enumerate(tiers, 1)] if judged else [],
+        "tier": step["tier"],
+        "credit_bps": step["credit_bps"],
+        **({"base": step["base"]} if "base" in step else {}),
+    }
+
+
+def _compared(number: int, tier: Tier, good: int, valid: int) -> Step:
+    left, right = good * PARTS_PER_BILLION, valid * tier.below_ppb
+    return {
+        "tier": number,
+        "below_ppb": tier.below_ppb,
+        "credit_bps": tier.credit_bps,
+        "left": str(left),
+        "right": str(right),
+        "holds": left < right,
+    }
+
+
+def _tiers_together(trace: Mapping[str, Any]) -> Step:
+    best = trace["tiers_combine"] == "best"
+    says = f"of the tiers' percentages {_HOW_BEST if best else _HOW_SUM + ', at most 100 %'}"
+    if trace["base"] is None:
+        says = f"each objective's charges x its percentage, and of these amounts {_HOW_BEST if best else _HOW_SUM}"
+    return {
+        "step": "tiers",
+        "says": f"{says}; amount = base x basis points / {BASIS_POINTS}",
+        "combine": trace["tiers_combine"],
+        "credit_bps": [step["credit_bps"] for step in trace["tiers"]],
+        "combined_bps": trace["combined_bps"],
+        "result": trace["tier_amount"],
+    }
+
+
+def _impact(trace: Mapping[str, Any]) -> Step:
+    return {
+        "step": "impact",
+        "says": "valid requests of each incident x the price of a request, and the sum of these",
+        "price_per_request": trace["price_per_request"],
+        "incidents": list(trace["incidents"]),
+        "result": trace["impact_amount"],
+    }
+
+
+def _rule(rule: Mapping[str, Any]) -> Step:
+    says = _RULES.get(rule["method"], "see the agreement")
+    return {"step": "rule", "says": says, **rule, "result": rule["amount"]}
+
+
+def _together(trace: Mapping[str, Any]) -> Step:
+    amounts = [trace["tier_amount"], trace["impact_amount"], *(rule["amount"] for rule in trace.get("rules") or ())]
+    best = trace["rules_combine"] == "best"
+    return {
+        "step": "combined",
+        "says": f"of the rules' amounts {_HOW_BEST if best else _HOW_SUM}",
+        "combine": trace["rules_combine"],
+        "amounts": [amount for amount in amounts if amount is not None],
+        "result": trace["combined_amount"],
+    }
+
+
+def _caps(trace: Mapping[str, Any]) -> list[Step]:
+    says = "the smaller of the amount and the cap"
+    if trace.get("caps") is not None:
+        return [
+            {"step": "cap", "says": says, "level": cap["level"], "limit": cap["limit"], "result": cap["amount"]}
+            for cap in trace["caps"]
+        ]
+    if trace["cap"] is None:
+        return []
+    limit = {"numerator": trace["cap"], "denominator": "1"}
+    return [{"step": "cap", "says": says, "level": "smallest", "limit": limit, "result": trace["capped_amount"]}]
+
+
+def _rounding(trace: Mapping[str, Any]) -> Step:
+    capped = trace["capped_amount"]
+    quotient, rest = divmod(int(capped["numerator"]), int(capped["denominator"]))
+    return {
+        "step": "rounding",
+        "says": f"once, {trace['rounding']}: {_ROUNDING[trace['rounding']]}"
+        if trace["payable"]
+        else "nothing is paid, so there is nothing to round",
+        "rounding": trace["rounding"],
+        "quotient": str(quotient),
+        "remainder": str(rest),
+        "denominator": capped["denominator"],
+        "result": trace["credit"],
+    }

@@ -1,0 +1,269 @@
+"""An explanation is enough to redo a statement by hand: with plain whole numbers, from its figures alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.explanation import MAX_LISTED, Holdings, explain
+from ledger.domain.settlement import Settlement, settle
+from ledger.domain.window import Window
+from tests.unit.domain import samples
+from tests.unit.domain.test_budget import judged
+
+TIERS = [{"below": "99", "credit_percent": "10"}, {"below": "90", "credit_percent": "30"}]
+DOWN = {"error_rate": "10", "boundary": "above"}
+METHODS: Mapping[str, dict[str, Any]] = {
+    "total_ratio": {},
+    "exact_quantile": {"indicator": "response_latency", "quantile": "0.99", "threshold_ms": "3200"},
+    "graded_score-v1": {
+        "indicator": "response_latency",
+        "grades": [{"at_most_ms": "1000", "score": "1"}, {"at_most_ms": "3000", "score": "0.5"}],
+    },
+    "interval_mean-v1": {"interval": "PT5M"},
+    "downtime_minutes-v1": {**DOWN, "minimum_run": 2, "minimum_valid": 3},
+    "interval_threshold-v1": {**DOWN, "interval": "PT5M", "denominator": "full"},
+    "deployment_minutes-v1": {"indicator": "deployment_up", "denominator": "full"},
+    "attainment-v1": {
+        "slice": {"window": "PT5M", "step": "PT1M", "target": "95", "minimum_valid": 5, "consecutive": 3}
+    },
+}
+"""Every method, with parameters that matter."""
+
+
+def terms(method: str, rules: Sequence[Mapping[str, Any]] = (), **money: Any) -> Agreement:
+    """One objective by a method, minute by minute."""
+
+    def change(plain: dict[str, Any]) -> None:
+        plain |= {"window": "PT1M", "coverage_floor": "50"}
+        plain["effective"] = {"from": "2023-06-14", "until": "2023-12-14"}
+        objective = {"id": "kept", "indicator": "availability", "target": "99", "method": method, **METHODS[method]}
+        plain["objectives"] = [{**objective, "clause": "Annex 2, 3.1"}]
+        tiered = {"kind": "tiered", "method": "tiered-v1", "tiers": {"kept": TIERS}}
+        plain["compensation"] |= {"rules": list(rules) or [tiered], **money}
+
+    return samples.agreement(change)
+
+
+def issued_of(agreement: Agreement, found: Settlement) -> dict[str, Any]:
+    """What a statement of it says, as far as an explanation reads it."""
+    interval = found.period.interval
+    return {
+        **found.as_document(),
+        "statement_id": "1f0c3a9b7e21.2023-06-14.v1",
+        "sla_id": "0x" + "1f" * 32,
+        "statement_version": 1,
+        "terms_version": 1,
+        "doc_sha256": agreement.doc_sha256.hex(),
+        "period": str(found.period),
+        "start_ns": str(interval.start_ns),
+        "end_ns": str(interval.end_ns),
+        "attestable": False,
+    }
+
+
+def payloads(agreement: Agreement, windows: Sequence[Window]) -> list[dict[str, Any]]:
+    return [
+        {
+            "index": at,
+            "start_ns": str(window.interval.start_ns),
+            "end_ns": str(window.interval.end_ns),
+            "state": str(window.state),
+            "cells": {
+                objective.id: {"good": cell.good, "bad": cell.bad}
+                for objective, cell in zip(agreement.objectives, window.cells, strict=True)
+            },
+            "excluded_requests": {},
+        }
+        for at, window in enumerate(windows)
+    ]
+
+
+def explained(agreement: Agreement, windows: Sequence[Window], *, all_windows: bool = True) -> tuple[Any, Settlement]:
+    """The explanation, once through JSON, so that nothing in it is more than that."""
+    found = settle(agreement, agreement.period_starting(agreement.effective_from), windows)
+    held = Holdings(windows=payloads(agreement, windows))
+    document = explain(agreement, issued_of(agreement, found), held, all_windows=all_windows)
+    return json.loads(json.dumps(document)), found
+
+
+def by_hand(objective: Any) -> tuple[int, int]:
+    """good and valid of an objective, from the listed units by the formula of its method."""
+    units = objective["units"]["listed"]
+    name = objective["method"]["name"]
+    if name in ("total_ratio", "exact_quantile", "graded_score-v1", "deployment_minutes-v1"):
+        good = sum(unit["good"] for unit in units)
+        return good, good + sum(unit["bad"] + unit["undecided"] for unit in units)
+    counted = [unit for unit in units if unit["counted"]]
+    if name == "interval_mean-v1":
+        lost = sum(
+            (Fraction(unit["bad"] * 10**9, unit["good"] + unit["bad"]) for unit in counted if unit["bad"]), Fraction(0)
+        )
+        valid = len(counted) * 10**9
+        return valid - -(-lost.numerator // lost.denominator), valid
+    return len(counted) - sum(unit["lost"] for unit in units), len(counted)
+
+
+def credit_by_hand(document: Any) -> int:
+    """The credit from the explanation's steps, with whole numbers and fractions of them."""
+    amount, credit, verdict = Fraction(0), 0, document["objectives"][0]["verdict"]
+    assert verdict["holds"] == (int(verdict["left"]) >= int(verdict["right"]))
+    percentages: list[int] = []
+    amounts: list[Fraction] = []
+    base = Fraction(0)
+    for step in document["credit"]["steps"]:
+        if step["step"] == "base":
+            base = Fraction(int(step["result"]))
+        elif step["step"] == "tier":
+            reached = [each["credit_bps"] for each in step["compared"] if int(each["left"]) < int(each["right"])]
+            percentages.append(reached[-1] if reached else 0)
+        elif step["step"] == "tiers":
+            bps = max(percentages) if step["combine"] == "best" else min(sum(percentages), 10_000)
+            amounts.append(base * bps / 10_000)
+        elif step["step"] == "impact":
+            price = fraction(step["price_per_request"])
+            amounts.append(sum((each["valid"] * price for each in step["incidents"]), Fraction(0)))
+        elif step["step"] == "combined":
+            amount = max(amounts) if step["combine"] == "best" else sum(amounts, Fraction(0))
+        elif step["step"] == "cap":
+            amount = min(amount, fraction(step["limit"]))
+        elif step["step"] == "minimum":
+            amount = amount if amount > int(step["minimum"]) else Fraction(0)
+        elif step["step"] == "rounding":
+            credit, rest = divmod(amount.numerator, amount.denominator)
+            above = 2 * rest > amount.denominator or (2 * rest == amount.denominator and credit % 2 == 1)
+            credit += {"floor": 0, "half_even": above, "half_up": 2 * rest >= amount.denominator}[step["rounding"]]
+    return credit
+
+
+def fraction(ratio: Mapping[str, str]) -> Fraction:
+    return Fraction(int(ratio["numerator"]), int(ratio["denominator"]))
+
+
+CELLS = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 40), st.integers(0, 6))), min_size=1, max_size=40)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@settings(max_examples=12, deadline=None)
+@given(cells=CELLS, gone=st.sets(st.integers(0, 30), max_size=3))
+def test_a_reader_comes_to_the_same_by_hand(method: str, cells: list[tuple[int, int] | None], gone: set[int]) -> None:
+    agreement = terms(method, base="1000.01", rounding="half_even")
+    padded = [*cells, *[(5, 0)] * (1440 - len(cells))]
+    windows = judged(agreement, padded, excluded=sorted(gone))
+    document, found = explained(agreement, windows)
+    (objective,) = document["objectives"]
+    assert by_hand(objective) == (objective["counts"]["good"], objective["counts"]["valid"])
+    assert by_hand(objective) == (found.objectives[0].good, found.objectives[0].valid)
+    assert credit_by_hand(document) == found.credit == int(document["credit"]["minor_units"])
+
+
+def test_an_impact_rule_by_hand() -> None:
+    rule = {
+        "kind": "impact",
+        "method": "impact-v1",
+        "objective": "kept",
+        "unit_price": "0.333",
+        "level_coefficients": {"L1": "1", "L2": "2.5", "L3": "6", "L4": "15"},
+    }
+    agreement = terms("total_ratio", [rule], minimum="0", caps={})
+    windows = judged(agreement, [(10, 0), (0, 7), (1, 6), *[(10, 0)] * 1437])
+    document, found = explained(agreement, windows)
+    assert found.credit
+    assert credit_by_hand(document) == found.credit
+
+
+def test_it_names_clause_method_formula_and_what_was_signed() -> None:
+    document, _ = explained(terms("attainment-v1"), judged(terms("attainment-v1"), [(10, 0)] * 1440))
+    (objective,) = document["objectives"]
+    assert objective["clause"] == "Annex 2, 3.1"
+    assert (objective["method"]["name"], objective["method"]["version"]) == ("attainment-v1", 1)
+    assert "slices judged" in objective["method"]["formula"]
+    assert objective["parameters"] == {"target": "99", "slice": METHODS["attainment-v1"]["slice"]}
+
+
+def test_lists_are_bounded_and_what_is_left_out_is_summed() -> None:
+    agreement = terms("total_ratio")
+    windows = judged(agreement, [(9, 1)] * 1440)
+    document, _ = explained(agreement, windows, all_windows=False)
+    units = document["objectives"][0]["units"]
+    assert len(units["listed"]) == MAX_LISTED
+    assert (units["total"], units["lost"]) == (1440, 1440)
+    assert units["others"]["bad"] == 1440 - MAX_LISTED
+    good = units["others"]["good"] + sum(unit["good"] for unit in units["listed"])
+    assert good == document["objectives"][0]["counts"]["good"]
+
+
+def test_only_what_was_bad_is_listed_unless_all_are_asked_for() -> None:
+    agreement = terms("total_ratio")
+    windows = judged(agreement, [(9, 1), *[(9, 0)] * 1439])
+    short, _ = explained(agreement, windows, all_windows=False)
+    assert [unit["first_window"] for unit in short["objectives"][0]["units"]["listed"]] == [0]
+    whole, _ = explained(agreement, windows)
+    assert len(whole["objectives"][0]["units"]["listed"]) == 1440
+
+
+def test_missing_and_excluded_windows_are_told_with_what_took_them_out() -> None:
+    agreement = terms("total_ratio")
+    windows = judged(agreement, [(9, 0), None, None, *[(0, 0)] * 1437], excluded=[5, 6])
+    found = settle(agreement, agreement.period_starting(agreement.effective_from), windows)
+    held = payloads(agreement, windows)
+    held[5] |= {"exclusions": {"gray-release": 0}, "excluded_requests": {"limited": 3}}
+    coverage = explain(agreement, issued_of(agreement, found), Holdings(windows=held))["coverage"]
+    assert coverage["states"][:8] == "onniieei"
+    assert (coverage["no_data"], coverage["without_data"]["total"]) == (2, 2)
+    (out,) = coverage["left_out"]["listed"]
+    assert (out["first_window"], out["windows"], out["exclusions"]) == (5, 2, ["gray-release"])
+    assert coverage["requests_left_out"]["by_clause"] == {"limited": 3}
+    floor = coverage["floor"]
+    assert (floor["left"], floor["right"], floor["holds"]) == (str(1436 * 10_000), str(1438 * 5_000), True)
+
+
+def test_a_withheld_statement_has_no_steps_and_says_why() -> None:
+    agreement = terms("total_ratio")
+    document, found = explained(agreement, judged(agreement, [(9, 1)] * 10))
+    assert (found.credit, document["credit"]) == (None, None)
+    assert document["coverage"]["floor"]["holds"] is False
+    assert "coverage is below the floor" in document["objectives"][0]["verdict"]["follows"]
+
+
+def test_without_windows_as_in_a_bundle_the_rest_is_told() -> None:
+    agreement = terms("total_ratio")
+    windows = judged(agreement, [(9, 1)] * 1440)
+    found = settle(agreement, agreement.period_starting(agreement.effective_from), windows)
+    document = explain(agreement, issued_of(agreement, found), Holdings())
+    assert document["objectives"][0]["units"] is document["coverage"]["states"] is document["violations"] is None
+    assert credit_by_hand(document) == found.credit
+
+
+def test_every_state_of_a_window_has_a_letter() -> None:
+    agreement = terms("total_ratio")
+    document, _ = explained(agreement, judged(agreement, [(1, 0), None, (0, 0), (1, 0)], excluded=[3]))
+    assert set(document["coverage"]["states"]) == {"o", "n", "i", "e"}
+
+
+def test_a_restatement_says_what_differs_and_from_which() -> None:
+    agreement = terms("total_ratio")
+    windows = judged(agreement, [(9, 1)] * 1440)
+    found = settle(agreement, agreement.period_starting(agreement.effective_from), windows)
+    link = {"statement_id": "1f0c3a9b7e21.2023-06-14.v1", "event_id": "e", "facts": []}
+    delta = {"currency": "USD", "old": "1", "new": "3", "difference": "2"}
+    issued = issued_of(agreement, found) | {
+        "restates": link,
+        "reason": "late facts",
+        "objective_deltas": [],
+        "credit_delta": delta,
+    }
+    document = explain(agreement, issued, Holdings())
+    assert document["restatement"] == {
+        "restates": link,
+        "reason": "late facts",
+        "objective_deltas": [],
+        "credit_delta": delta,
+    }
