@@ -10,13 +10,15 @@ from datetime import date
 from typing import Any
 
 from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes
+from ledger.app.exclusions import rulings_by_id, standing
 from ledger.app.lists import visible_violation
 from ledger.app.ports import Transaction
 from ledger.app.statements import issued_event
 from ledger.app.windows import judgements
 from ledger.domain.agreement import Agreement
 from ledger.domain.explanation import Holdings, explain
-from ledger.domain.naming import agreement_stream, violations_stream
+from ledger.domain.interval import Interval
+from ledger.domain.naming import agreement_stream, exclusions_stream, violations_stream
 from ledger.errors import NotFound
 
 MAX_LINES = 1000
@@ -40,13 +42,15 @@ def read_explanation(
     """All of it (``ledger.domain.explanation``); raises ``NotFound``."""
     event = issued_event(tx, statement_id)
     issued = event.payload
+    agreement = _terms(tx, issued)
     first = date.fromisoformat(issued["period"].partition("/")[0])
     held = Holdings(
         windows=judgements(tx, issued["sla_id"], first, before_seq=event.place),
         violations=_violations(tx, issued["sla_id"], first, event.place),
         lines=tx.views.credit_lines(statement_id=statement_id, limit=MAX_LINES),
+        rulings=_rulings(tx, agreement, issued, event.place),
     )
-    return explain(_terms(tx, issued), issued, held, all_windows=all_windows, progress=progress)
+    return explain(agreement, issued, held, all_windows=all_windows, progress=progress)
 
 
 def visible_explanation(found: Mapping[str, Any], principal: Principal) -> dict[str, Any]:
@@ -79,6 +83,32 @@ def _terms(tx: Transaction, issued: Mapping[str, Any]) -> Agreement:
     raise NotFound(
         f"the log holds no terms {issued['doc_sha256']} of {issued['sla_id']}", statement=issued["statement_id"]
     )
+
+
+def _rulings(tx: Transaction, agreement: Agreement, issued: Mapping[str, Any], before_seq: int) -> list[dict[str, Any]]:
+    """What became of each exclusion that touches the period, honoured or not, as they stood for the statement."""
+    period = Interval(int(issued["start_ns"]), int(issued["end_ns"]))
+    events = tx.events.stream(exclusions_stream(issued["sla_id"]))
+    recorded = standing(event for event in events if event.seq is not None and event.seq < before_seq)
+    said = {payload["exclusion_id"]: payload for payload in recorded}
+    found = []
+    for name, ruled in rulings_by_id(agreement, recorded).items():
+        asked, honoured = ruled.exclusion.interval, ruled.honoured
+        if asked.start_ns < period.end_ns and period.start_ns < asked.end_ns:
+            found.append(
+                {
+                    "id": name,
+                    "clause": ruled.exclusion.clause,
+                    "from_ns": str(asked.start_ns),
+                    "to_ns": str(asked.end_ns),
+                    "reason": said[name]["reason"],
+                    "ruling": str(ruled.ruling),
+                    "why": ruled.why,
+                    "honoured_from_ns": None if honoured is None else str(honoured.start_ns),
+                    "honoured_to_ns": None if honoured is None else str(honoured.end_ns),
+                }
+            )
+    return found
 
 
 def _violations(tx: Transaction, sla_id: str, first: date, before_seq: int) -> list[dict[str, Any]]:
