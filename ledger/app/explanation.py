@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
-from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes
+from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes, redact
 from ledger.app.exclusions import rulings_by_id, standing
 from ledger.app.lists import visible_violation
 from ledger.app.ports import Transaction
@@ -60,7 +60,6 @@ def visible_explanation(found: Mapping[str, Any], principal: Principal) -> dict[
         "credit": not principal.holds(*FIELD_SCOPES["statement"]["trace"]),
         "credit_lines": not principal.holds(Scope.READ_CREDITS),
         "violations": not principal.holds(Scope.READ_VIOLATIONS),
-        "exclusions": not principal.holds(Scope.READ_THRESHOLDS),
     }
     for name, lacking in hidden.items():
         if lacking:
@@ -68,6 +67,8 @@ def visible_explanation(found: Mapping[str, Any], principal: Principal) -> dict[
             withheld.append(name)
     if shown["violations"] is not None:
         shown["violations"] = [_violation(row, principal) for row in shown["violations"]]
+    if shown["exclusions"] is not None:
+        shown["exclusions"] = [_without(row, redact("exclusion", row, principal)[1]) for row in shown["exclusions"]]
     shown["objectives"] = [_objective(each, principal) for each in found["objectives"]]
     shown["coverage"] = _without(found["coverage"], () if principal.holds(Scope.READ_THRESHOLDS) else ("floor",))
     shown["restatement"] = _restatement(found["restatement"], principal)

@@ -71,8 +71,8 @@ def test_all_windows_where_they_are_asked_for(client: Client, world: World, ledg
 def test_a_viewer_sees_no_money_and_no_terms(client: Client, world: World, statement: str) -> None:
     answer = asked(client, bearer(world.key(Role.OPERATIONS_VIEWER)), statement)
     found = answer.json()
-    assert (found["credit"], found["credit_lines"], found["exclusions"]) == (None, None, None)
-    assert set(found["withheld"]) == {"credit", "credit_lines", "exclusions"}
+    assert (found["credit"], found["credit_lines"]) == (None, None)
+    assert set(found["withheld"]) == {"credit", "credit_lines"}
     assert found["coverage"]["floor"] is None
     (objective,) = found["objectives"]
     assert [objective[name] for name in ("clause", "parameters", "verdict", "units")] == [None] * 4
