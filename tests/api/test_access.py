@@ -354,6 +354,8 @@ class TestRate:
 WRITES = {
     "/v1/agreements": "sla:write:agreements",
     "/v1/agreements/registration-digest": "sla:write:agreements",
+    "/v1/agreements/{sla_id}/exclusions": "sla:write:agreements",
+    "/v1/agreements/{sla_id}/exclusions/{exclusion_id}/withdraw": "sla:write:agreements",
     "/v1/agreements/{sla_id}/periods/{first}/close": "sla:write:periods",
     "/v1/breaker-events": "sla:write:observations",
     "/v1/credit-lines/{line_id}/apply": "sla:write:credits",
