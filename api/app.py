@@ -27,6 +27,8 @@ from api.problems import handle_error
 from api.rest import (
     agreements,
     budgets,
+    charges,
+    claims,
     credit_lines,
     embed_tokens,
     exclusions,
@@ -93,6 +95,10 @@ HANDLERS = (
 )
 
 
+_WRITING = (*writing.HANDLERS, *exclusions.HANDLERS, *charges.HANDLERS, *claims.HANDLERS)
+"""What commands serve."""
+
+
 def create_app(
     desks: Desks,
     *,
@@ -114,7 +120,7 @@ def create_app(
             *HANDLERS,
             *([] if guests is None else [embed_tokens.make_guest_token]),
             create_graphql(desks.queries_for, desks.lists_for),
-            *([] if desks.commands is None else (*writing.HANDLERS, *exclusions.HANDLERS)),
+            *([] if desks.commands is None else _WRITING),
             *([] if desks.intake is None else ingest.HANDLERS),
         ],
         dependencies={

@@ -113,7 +113,7 @@ def register_agreement(commands: Told, data: JSONBody[AgreementWrite]) -> Agreem
         sla_id=registered.sla_id,
         doc_sha256=registered.doc_sha256,
         on_chain=registered.on_chain,
-        receipt=_written(registered.receipt),
+        receipt=written(registered.receipt),
     )
 
 
@@ -145,11 +145,12 @@ def registration_digest(commands: Told, data: JSONBody[DigestAsked]) -> Registra
 def close_period(commands: Told, sla_id: SlaId, first: FirstDate) -> PeriodClosed:
     """Close a period that is over, which settles it. Again gives the first receipt."""
     closed = commands.close(sla_id, parse_date(first))
-    return PeriodClosed(sla_id=closed.sla_id, period=closed.period, receipt=_written(closed.receipt))
+    return PeriodClosed(sla_id=closed.sla_id, period=closed.period, receipt=written(closed.receipt))
 
 
 HANDLERS = (register_agreement, registration_digest, close_period)
 
 
-def _written(receipt: Receipt) -> Written:
+def written(receipt: Receipt) -> Written:
+    """A receipt as answers have it."""
     return Written(event_id=receipt.event_id, version=receipt.version, seq=receipt.seq)

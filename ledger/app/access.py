@@ -37,6 +37,7 @@ class Scope(StrEnum):
     WRITE_OBSERVATIONS = "sla:write:observations"
     WRITE_PERIODS = "sla:write:periods"
     WRITE_CREDITS = "sla:write:credits"
+    WRITE_CLAIMS = "sla:write:claims"
     ADMIN_KEYS = "sla:admin:keys"
     ADMIN_WEBHOOKS = "sla:admin:webhooks"
     EMBED = "sla:embed"
@@ -61,6 +62,7 @@ ROLE_SCOPES: Mapping[Role, frozenset[Scope]] = {
         Scope.READ_CREDITS,
         Scope.READ_PROOFS,
         Scope.EXPORT,
+        Scope.WRITE_CLAIMS,
         Scope.ADMIN_WEBHOOKS,
         Scope.EMBED,
     },

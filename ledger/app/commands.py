@@ -12,6 +12,8 @@ from datetime import date
 from typing import Any, Protocol
 
 from ledger.app.agreements import load_agreement, register_agreement, registration_of, require_signatures
+from ledger.app.charges import ChargeDesk
+from ledger.app.claims import ClaimDesk
 from ledger.app.closing import Cause, close_period
 from ledger.app.evidence import Attestor, Registration, VerifySignature
 from ledger.app.ports import Database, Receipt
@@ -84,6 +86,16 @@ class Commands:
 
     def of_tenant(self, tenant: str) -> Commands:
         return replace(self, database=self.database.of_tenant(tenant))
+
+    @property
+    def charges(self) -> ChargeDesk:
+        """Takes and shows the charges that finance hands in."""
+        return ChargeDesk(self.database, self.attestor, self.clock)
+
+    @property
+    def claims(self) -> ClaimDesk:
+        """Takes and lists claims for credits."""
+        return ClaimDesk(self.database, self.attestor, self.clock)
 
     def registration_request(
         self, document: Mapping[str, Any], *, first_period: str | None = None

@@ -1,7 +1,8 @@
 """Credit lines: what a statement owes, violation by violation, as entries that are never edited.
 
 Lines are issued with their statement, exactly once for its event and the version of the rule that splits credits. Those
-of a restatement are differences: what each violation has now less all that was entered for it before.
+of a restatement are differences: what each violation has now less all that was entered for it before. Where the
+agreement settles by claim, only what was claimed has lines (``ledger.app.claims``).
 ``ledger.app.credit_changes`` takes them back and marks them as booked. The sum of all entries is what is owed.
 """
 
@@ -16,7 +17,7 @@ from ledger.app.agreements import RegisteredAgreement
 from ledger.app.ports import Receipt, Transaction
 from ledger.domain.credit_lines import RULE_VERSION, LineStatus, credit_shares
 from ledger.domain.events import NewEvent, StoredEvent
-from ledger.domain.naming import credit_line_id, credit_lines_stream, violation_id
+from ledger.domain.naming import claims_stream, credit_line_id, credit_lines_stream, violation_id
 from ledger.domain.settlement import Settlement
 from ledger.domain.violations import violations
 from ledger.domain.window import Window
@@ -26,7 +27,7 @@ Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
     """What a line says beside what it has in common with the others of its statement."""
 
     objective: str | None
@@ -51,12 +52,41 @@ def issue_credit_lines(
     ids), its lines are the differences from all entries of those, reversals among them: all entries together then sum
     to this credit. Issuing again gives the first receipts.
     """
-    entries = _shares(registered, settlement, windows)
+    entries = credited(registered, settlement, windows)
+    if registered.agreement.settlement.by_claim:
+        claimed = claimed_violations(tx, registered.sla_id, settlement)
+        entries = [entry for entry in entries if entry.violation_id in claimed]
     if earlier:
         entries = _differences(entries, _entered(tx, earlier))
     if not entries:
         return ()
-    common = {
+    common = line_members(registered, settlement, statement_id, statement_event) | {
+        "reason": reason,
+        **({"restates": earlier[-1]} if earlier else {}),
+    }
+    lines = [
+        {**common, **entry_members(entry, credit_line_id(statement_id, number))}
+        for number, entry in enumerate(entries, 1)
+    ]
+    return tx.events.append(
+        credit_lines_stream(statement_id),
+        [NewEvent("credit_line_issued", line, occurred_at_ns=settlement.period.interval.end_ns) for line in lines],
+        expected_version=0,
+        idempotency_key=f"credit-lines/{statement_event}/{RULE_VERSION}",
+    )
+
+
+def claimed_violations(tx: Transaction, sla_id: str, settlement: Settlement) -> frozenset[str | None]:
+    """What of a period was claimed: its violations, and None for what no violation stands for."""
+    events = tx.events.stream(claims_stream(sla_id, settlement.period.first))
+    return frozenset(event.payload["violation_id"] for event in events)
+
+
+def line_members(
+    registered: RegisteredAgreement, settlement: Settlement, statement_id: str, statement_event: str
+) -> dict[str, Any]:
+    """What all new lines of a statement have in common."""
+    return {
         "statement_id": statement_id,
         "statement_event": statement_event,
         "rule": RULE_VERSION,
@@ -70,26 +100,19 @@ def issue_credit_lines(
         "proof_due": not settlement.not_attestable and settlement.trace is not None,
         "reverses": None,
         "reversed_by": None,
-        "reason": reason,
+        "reason": None,
         "billing": None,
-        **({"restates": earlier[-1]} if earlier else {}),
     }
-    lines = [
-        {
-            **common,
-            "line_id": credit_line_id(statement_id, number),
-            "objective": entry.objective,
-            "violation_id": entry.violation_id,
-            "minor_units": str(entry.minor_units),
-        }
-        for number, entry in enumerate(entries, 1)
-    ]
-    return tx.events.append(
-        credit_lines_stream(statement_id),
-        [NewEvent("credit_line_issued", line, occurred_at_ns=settlement.period.interval.end_ns) for line in lines],
-        expected_version=0,
-        idempotency_key=f"credit-lines/{statement_event}/{RULE_VERSION}",
-    )
+
+
+def entry_members(entry: Entry, line_id: str) -> dict[str, Any]:
+    """What one line says itself."""
+    return {
+        "line_id": line_id,
+        "objective": entry.objective,
+        "violation_id": entry.violation_id,
+        "minor_units": str(entry.minor_units),
+    }
 
 
 def current_lines(events: Iterable[StoredEvent]) -> dict[str, Line]:
@@ -107,40 +130,41 @@ def current_lines(events: Iterable[StoredEvent]) -> dict[str, Line]:
     return lines
 
 
-def _shares(registered: RegisteredAgreement, settlement: Settlement, windows: Sequence[Window]) -> list[_Entry]:
+def credited(registered: RegisteredAgreement, settlement: Settlement, windows: Sequence[Window]) -> list[Entry]:
+    """What a settlement credits, violation by violation; empty where it is withheld."""
     if settlement.trace is None:
         return []
     entries = []
     for share in credit_shares(settlement.trace, violations(registered.agreement, windows)):
         violation = share.violation
         if violation is None:
-            entries.append(_Entry(None, None, share.minor_units))
+            entries.append(Entry(None, None, share.minor_units))
             continue
         objective = violation.objective.id
         name = violation_id(registered.sla_id, settlement.period.first, objective, violation.first_window)
-        entries.append(_Entry(objective, name, share.minor_units))
+        entries.append(Entry(objective, name, share.minor_units))
     return entries
 
 
-def _entered(tx: Transaction, statement_ids: Sequence[str]) -> list[_Entry]:
+def _entered(tx: Transaction, statement_ids: Sequence[str]) -> list[Entry]:
     """What was entered for each violation, or for none, under earlier versions; in the order in which it first was."""
     sums: Counter[tuple[str | None, str | None]] = Counter()
     for name in statement_ids:
         for line in current_lines(tx.events.stream(credit_lines_stream(name))).values():
             sums[line["objective"], line["violation_id"]] += int(line["minor_units"])
-    return [_Entry(objective, violation, units) for (objective, violation), units in sums.items()]
+    return [Entry(objective, violation, units) for (objective, violation), units in sums.items()]
 
 
-def _differences(now: Sequence[_Entry], before: Sequence[_Entry]) -> list[_Entry]:
+def _differences(now: Sequence[Entry], before: Sequence[Entry]) -> list[Entry]:
     """What leads from ``before`` to ``now``, violation by violation; what stays the same is left out."""
     entered = {(entry.objective, entry.violation_id): entry.minor_units for entry in before}
     found = [
-        _Entry(
+        Entry(
             entry.objective,
             entry.violation_id,
             entry.minor_units - entered.pop((entry.objective, entry.violation_id), 0),
         )
         for entry in now
     ]
-    found += [_Entry(objective, violation, -units) for (objective, violation), units in entered.items()]
+    found += [Entry(objective, violation, -units) for (objective, violation), units in entered.items()]
     return [entry for entry in found if entry.minor_units]

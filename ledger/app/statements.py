@@ -12,6 +12,7 @@ from datetime import date
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
+from ledger.app.charges import load_charges
 from ledger.app.credit_lines import issue_credit_lines
 from ledger.app.evidence import Attestor, Collector, Seal
 from ledger.app.exclusions import excluded_members, load_excluded
@@ -64,7 +65,7 @@ def issue_statement(
     """
     closing = last_change(tx, registered, period)
     earlier = list(tx.events.stream(statement_stream(registered.sla_id, period.first)))
-    settlement = settle(registered.agreement, period, judged.windows)
+    settlement = settle(registered.agreement, period, judged.windows, load_charges(tx, registered, period))
     sealing = Sealing(attestor, collector, randomness, now_ns)
     if not earlier:
         seal = None if settlement.not_attestable else seal_period(tx, registered, period, judged, sealing)
@@ -170,7 +171,10 @@ def issued_for(tx: Transaction, registered: RegisteredAgreement, period: Period)
     if newest is None:
         raise NotFound(f"no statement of {period} was issued for {registered.sla_id}", sla_id=registered.sla_id)
     settlement = settle(
-        registered.agreement, period, load_windows(tx, registered, period, before_seq=newest.seq).windows
+        registered.agreement,
+        period,
+        load_windows(tx, registered, period, before_seq=newest.seq).windows,
+        load_charges(tx, registered, period, before_seq=newest.seq),
     )
     payload = newest.payload
     return IssuedStatement(payload["statement_id"], payload["statement_version"], settlement, _receipt(newest))

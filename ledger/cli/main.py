@@ -40,6 +40,8 @@ COMMANDS = {
     "exclusions": Subcommand(
         "ledger.cli.exclusions:exclusions", "Exclude time from the counts: maintenance, carve-outs.", "server,prove"
     ),
+    "charges": Subcommand("ledger.cli.claiming:charges", "Hand in the charges of a period.", "server,prove"),
+    "claims": Subcommand("ledger.cli.claiming:claims", "Claim credits, and list claims.", "server,prove"),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
     "keys": Subcommand("ledger.cli.keys:keys", "The log's signing keys, and API keys.", "server,prove"),
     "chain": Subcommand("ledger.cli.chain:chain", "Deploy the registry on a node's chain.", "server,prove"),

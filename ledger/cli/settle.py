@@ -13,6 +13,8 @@ from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_lo
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import print_json, print_table
 from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.charges import Charges, charges_period, read_charges
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import VerdictCounts
@@ -20,6 +22,8 @@ from ledger.domain.samples import SampleBook
 from ledger.domain.settlement import Settlement
 from ledger.domain.settlement import settle as settle_period
 from ledger.domain.window import period_named
+from ledger.errors import BadInput
+from ledger.ingest.charges_yaml import load_charges_file
 from ledger.ingest.request_log import open_request_log
 
 EPILOG = """\b
@@ -43,6 +47,12 @@ Exit codes:
     metavar="FROM/TO",
     help="Where the log is complete, as two instants; repeatable. Default: in the whole period.",
 )
+@click.option(
+    "--charges",
+    "charges_path",
+    type=click.Path(path_type=Path),
+    help="Charges (YAML: period and lines), where the agreement takes its base from them.",
+)
 @click.option("--strict", is_flag=True, help="Exit 1 if a row was rejected or in conflict.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def settle(
@@ -52,6 +62,7 @@ def settle(
     service: str | None,
     period_text: str | None,
     span_texts: tuple[str, ...],
+    charges_path: Path | None,
     strict: bool,
     as_json: bool,
 ) -> int:
@@ -76,13 +87,23 @@ def settle(
     if samples_path is not None and samples is not None:
         unusable += read_samples(samples_path, samples, spans)
         windows = samples.windows(windows)
-    settlement = settle_period(agreement, evaluator.period, windows)
+    charges = None if charges_path is None else _charges(agreement, evaluator.period, charges_path)
+    settlement = settle_period(agreement, evaluator.period, windows, charges)
     document = _document(evaluator, samples, settlement, _terms_hash(agreement, settlement))
     if as_json:
         print_json(document)
     else:
         _print(document, settlement, evaluator)
     return 1 if strict and unusable else 0
+
+
+def _charges(agreement: Agreement, period: Period, path: Path) -> Charges:
+    if agreement.compensation.charges is None:
+        raise BadInput("the base of this agreement is agreed on (compensation.base); leave --charges out")
+    document, of = load_charges_file(path), str(charges_period(agreement, period))
+    if document["period"] != of:
+        raise BadInput(f"{path}: has the charges of {document['period']}, and {period} is settled by those of {of}")
+    return read_charges(agreement, of, document["lines"])
 
 
 def _terms_hash(agreement: Agreement, settlement: Settlement) -> str | None:

@@ -49,6 +49,10 @@ CHARGE_LINE = Object(
     },
 )
 CHARGE_LINES = ListOf(CHARGE_LINE, 1, MAX_LINES)
+CHARGES = Object(
+    {"period": Text(r"\d{4}-\d\d-\d\d/P\d{1,3}[DWM]", "a period such as 2023-12-01/P1M", 16), "lines": CHARGE_LINES}
+)
+"""What finance hands in: the period that was charged, and all its lines."""
 
 
 @dataclass(frozen=True, slots=True)

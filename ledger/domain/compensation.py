@@ -35,7 +35,6 @@ from ledger.domain.objective import Objective, Scope
 from ledger.domain.verdict import ObjectiveResult
 from ledger.domain.window import Window
 from ledger.domain.window_columns import WindowColumns
-from ledger.errors import ChargesMissing
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +190,8 @@ def credit_trace(
 ) -> CreditTrace:
     """The credit of a period and every step to it.
 
-    ``charges`` are those recorded, where the agreement takes its base from them; without them it raises
-    ``ChargesMissing``, and ``ChargesRefused`` where an objective has none of them.
+    ``charges`` are those recorded, where the agreement takes its base from them; it raises ``ChargesRefused`` where an
+    objective has none of them.
     """
     terms = agreement.compensation
     bases = _Bases(agreement, charges)
@@ -238,12 +237,8 @@ class _Bases:
     """What the percentages of each objective are of."""
 
     def __init__(self, agreement: Agreement, charges: Charges | None) -> None:
-        terms = agreement.compensation
-        if terms.charges is not None and charges is None:
-            raise ChargesMissing(
-                "the base of this agreement is the charges that finance records, and none are recorded; hand them in",
-                retry_after_s=60,
-            )
+        if agreement.compensation.charges is not None and charges is None:
+            raise ValueError("the base of this agreement is charges, and none are given")
         self._agreement = agreement
         self._charges = charges
         if charges is not None:

@@ -21,6 +21,7 @@ from ledger.domain.agreement_schema import (
     NAME,
     SIGNED_AGREEMENT,
 )
+from ledger.domain.claim_events import CLAIM_PAYLOADS
 from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, LINE_ADDED, VIOLATION_ADDED, VIOLATION_PAYLOADS
 from ledger.domain.event_values import (
     CHAIN_ID,
@@ -289,6 +290,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     **VIOLATION_PAYLOADS,
     **EXCLUSION_PAYLOADS,
     **CREDIT_LINE_PAYLOADS,
+    **CLAIM_PAYLOADS,
     **WEBHOOK_PAYLOADS,
     PAYLOAD_ERASED: {
         "event_id": EVENT_ID,

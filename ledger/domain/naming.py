@@ -51,6 +51,16 @@ def credit_lines_stream(statement_id: str) -> str:
     return f"credits/{statement_id}"
 
 
+def charges_stream(sla_id: str, first: date) -> str:
+    """The charges of the period that starts on local date ``first``; a later version replaces those before."""
+    return f"charges/{sla_id}/{first.isoformat()}"
+
+
+def claims_stream(sla_id: str, first: date) -> str:
+    """The claims for credits of the period that starts on local date ``first``."""
+    return f"claims/{sla_id}/{first.isoformat()}"
+
+
 def closing_stream(sla_id: str, first: date) -> str:
     """The closing of the period that starts on local date ``first``; it happens once, as version 0. What follows are
     changes of its facts since."""
@@ -102,6 +112,11 @@ def violation_id(sla_id: str, first: date, objective: str, first_window: int) ->
     """Follows from what a violation is about, so that finding it again finds the same one
     (``1f0c3a9b7e21.2023-12-19.availability.w3``: agreement, first local date, objective, first window)."""
     return f"{sla_id[2:14]}.{first.isoformat()}.{objective}.w{first_window}"
+
+
+def claim_id(sla_id: str, first: date, violation: str | None) -> str:
+    """Follows from what is claimed, so that it is claimed once: the violation, or what none stands for."""
+    return f"{violation or f'{sla_id[2:14]}.{first.isoformat()}'}.claim"
 
 
 def credit_line_id(statement_id: str, number: int) -> str:

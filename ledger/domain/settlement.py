@@ -10,7 +10,7 @@ from typing import Any
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import OBJECTIVES, TIERS
 from ledger.domain.calendar import Period
-from ledger.domain.charges import Charges
+from ledger.domain.charges import Charges, charges_period
 from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.incident_rules import method_of
 from ledger.domain.instant import SECOND_NS
@@ -19,10 +19,13 @@ from ledger.domain.proration import terms_for
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState, judge_objective
 from ledger.domain.window import Window, WindowState, coverage_ok
 from ledger.domain.window_columns import WindowColumns
-from ledger.errors import ImplausibleCounts
+from ledger.errors import ChargesMissing, ImplausibleCounts
 
 # What the circuit compliance_25x4 takes (circuits/circuits.json).
 ATTESTED_WINDOWS = 25
+
+CHARGES_RETRY_S = 3600
+"""Charges that come are looked at right away; this is for those that came while nobody looked."""
 
 
 class SettlementState(StrEnum):
@@ -111,6 +114,8 @@ def settle(
         floor_bps=agreement.coverage_floor_bps,
     )
     withheld = not coverage.enough
+    if not withheld:
+        _require_charges(agreement, period, charges)
     measuring = Measuring(agreement.objectives, columns, agreement.window_seconds)
     results = []
     for index, objective in enumerate(agreement.objectives):
@@ -137,6 +142,17 @@ def _undecided(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
         for result in results
         if result.undecided
     )
+
+
+def _require_charges(agreement: Agreement, period: Period, charges: Charges | None) -> None:
+    if agreement.compensation.charges is not None and charges is None:
+        of = charges_period(agreement, period)
+        raise ChargesMissing(
+            f"{period} is settled by the charges of {of}, and none are recorded; hand them in "
+            "(`sla-ledger charges record`)",
+            period=str(of),
+            retry_after_s=CHARGES_RETRY_S,
+        )
 
 
 def attestability(agreement: Agreement) -> tuple[str, ...]:

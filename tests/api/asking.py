@@ -126,6 +126,10 @@ def body_of(path: str, values: Mapping[str, str]) -> Body:
             "approved_by": "change board",
         },
         "/v1/agreements/{sla_id}/exclusions/{exclusion_id}/withdraw": {"reason": "called off"},
+        "/v1/agreements/{sla_id}/charges": {
+            "period": "2023-12-01/P1D",
+            "lines": [{"service": "example-chat", "kind": "recurring", "amount": "1.00", "currency": "USD"}],
+        },
         "/v1/credit-lines/{line_id}/apply": {"reference": "INV-1"},
         "/v1/credit-lines/{line_id}/reverse": {"reason": "counted in error"},
         "/v1/embed/tokens": {"sla_ids": [values.get("sla_id", "")], "ttl_s": 600, "origin": "https://p.example"},

@@ -354,6 +354,7 @@ class TestRate:
 WRITES = {
     "/v1/agreements": "sla:write:agreements",
     "/v1/agreements/registration-digest": "sla:write:agreements",
+    "/v1/agreements/{sla_id}/charges": "sla:write:credits",
     "/v1/agreements/{sla_id}/exclusions": "sla:write:agreements",
     "/v1/agreements/{sla_id}/exclusions/{exclusion_id}/withdraw": "sla:write:agreements",
     "/v1/agreements/{sla_id}/periods/{first}/close": "sla:write:periods",
@@ -363,6 +364,7 @@ WRITES = {
     "/v1/embed/tokens": "sla:embed",
     "/v1/metrics": "sla:write:observations",
     "/v1/observations": "sla:write:observations",
+    "/v1/statements/{statement_id}/claims": "sla:write:claims",
     "/v1/webhooks": "sla:admin:webhooks",
     "/v1/webhooks/{endpoint_id}/secret": "sla:admin:webhooks",
     "/v1/webhooks/{endpoint_id}/state": "sla:admin:webhooks",

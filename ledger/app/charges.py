@@ -1,0 +1,152 @@
+"""Charges that finance hands in: recorded as facts of a period, and the base of the credits that stand on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.app.access import Principal
+from ledger.app.agreements import RegisteredAgreement, load_agreement
+from ledger.app.evidence import Attestor
+from ledger.app.late_facts import facts_changed
+from ledger.app.ports import Database, Receipt, Transaction
+from ledger.domain.calendar import Period
+from ledger.domain.charges import (
+    CHARGE_LINES,
+    Charges,
+    chargeable_period,
+    charges_period,
+    read_charges,
+    require_bases,
+)
+from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain.instant import Clock
+from ledger.domain.naming import charges_stream
+from ledger.domain.window import period_at
+from ledger.errors import ChargesRefused, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCharges:
+    """The charges of a period as they stand; ``version`` counts from 1, a later one replaces those before."""
+
+    sla_id: str
+    period: str
+    version: int
+    lines: Sequence[Mapping[str, Any]]
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeDesk:
+    """Takes and shows the charges of one tenant's agreements."""
+
+    database: Database
+    attestor: Attestor
+    clock: Clock
+
+    def record(
+        self, sla_id: str, period: str, lines: Sequence[Mapping[str, Any]], *, by: str | None = None
+    ) -> RecordedCharges:
+        """Record the charges of a period, in place of those recorded before; the same again changes nothing.
+
+        A statement that stands on them follows, or is restated. Raises ``NotFound``, ``DocumentInvalid`` naming line
+        and field, ``ChargesRefused``, and ``ClaimDeadlinePassed`` for a closed period that takes no facts any more.
+        """
+        CHARGE_LINES.check(lines, "lines")
+        with self.database.begin() as tx:
+            registered = load_agreement(tx, sla_id, self.attestor)
+            return record_charges(tx, registered, period, lines, by=by, now_ns=self.clock.now_ns())
+
+    def of(self, sla_id: str, period: str, principal: Principal | None = None) -> RecordedCharges:
+        """The newest charges of a period, for a principal or whoever runs this; raises ``NotFound`` where none are
+        recorded, or not to be seen."""
+        if principal is not None and not principal.may_see(sla_id):
+            raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
+        with self.database.read() as tx:
+            registered = load_agreement(tx, sla_id, self.attestor)
+            events = _events(tx, sla_id, chargeable_period(registered.agreement, period))
+        if not events:
+            raise NotFound(f"no charges of {period} are recorded for {sla_id}", sla_id=sla_id, period=period)
+        return _recorded(events)
+
+
+def record_charges(
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    period_name: str,
+    lines: Sequence[Mapping[str, Any]],
+    *,
+    by: str | None,
+    now_ns: int,
+) -> RecordedCharges:
+    """See ``ChargeDesk.record``; ``lines`` are checked by shape."""
+    agreement = registered.agreement
+    if agreement.compensation.charges is None:
+        raise ChargesRefused(
+            "the base of this agreement is agreed on (compensation.base), and no charges are taken for it",
+            sla_id=registered.sla_id,
+        )
+    period = chargeable_period(agreement, period_name)
+    require_bases(agreement, read_charges(agreement, str(period), lines))
+    events = _events(tx, registered.sla_id, period)
+    if events and events[-1].payload["lines"] == list(lines):
+        return _recorded(events)
+    payload = {
+        "sla_id": registered.sla_id,
+        "period": str(period),
+        "start_ns": str(period.interval.start_ns),
+        "doc_sha256": agreement.doc_sha256.hex(),
+        "lines": list(lines),
+        "by": by,
+    }
+    (receipt,) = tx.events.append(
+        charges_stream(registered.sla_id, period.first),
+        [NewEvent("charges_recorded", payload, occurred_at_ns=now_ns)],
+        expected_version=len(events),
+    )
+    paid = _paid_by(registered, period)
+    if paid is not None:
+        reason = f"the charges of {period} were recorded" + (" anew" if events else "")
+        facts_changed(tx, registered, paid, cause="charges", reason=reason, fact=receipt.event_id, now_ns=now_ns)
+    return RecordedCharges(registered.sla_id, str(period), len(events) + 1, list(lines), receipt)
+
+
+def load_charges(
+    tx: Transaction, registered: RegisteredAgreement, period: Period, *, before_seq: int | None = None
+) -> Charges | None:
+    """The charges that a period is settled by; None where the base is agreed on, or they are not recorded yet.
+
+    ``before_seq``: as they stood at this place of the log.
+    """
+    agreement = registered.agreement
+    if agreement.compensation.charges is None:
+        return None
+    of = charges_period(agreement, period)
+    events = [
+        event
+        for event in _events(tx, registered.sla_id, of)
+        if before_seq is None or (event.seq is not None and event.seq < before_seq)
+    ]
+    return read_charges(agreement, str(of), events[-1].payload["lines"]) if events else None
+
+
+def _paid_by(registered: RegisteredAgreement, charged: Period) -> Period | None:
+    """The period that is settled by the charges of another one."""
+    agreement = registered.agreement
+    for found in (period_at(agreement, charged.interval.start_ns), period_at(agreement, charged.interval.end_ns)):
+        if found is not None and charges_period(agreement, found) == charged:
+            return found
+    return None
+
+
+def _events(tx: Transaction, sla_id: str, period: Period) -> list[StoredEvent]:
+    return list(tx.events.stream(charges_stream(sla_id, period.first)))
+
+
+def _recorded(events: Sequence[StoredEvent]) -> RecordedCharges:
+    newest = events[-1]
+    receipt = Receipt(newest.id, newest.stream, newest.version, newest.seq)
+    payload = newest.payload
+    return RecordedCharges(payload["sla_id"], payload["period"], len(events), payload["lines"], receipt)

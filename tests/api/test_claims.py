@@ -1,0 +1,180 @@
+"""Charges are handed in and credits claimed over HTTP, by whoever may."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar.testing import TestClient
+
+from api.app import create_app
+from api.auth.callers import Authentication, Caller
+from api.desks import Desks
+from api.edge import Edge
+from ledger.app.access import ROLE_SCOPES, Principal, Role
+from ledger.app.agreements import load_agreement
+from ledger.app.credit_changes import CreditDesk
+from ledger.app.observations import record_observations
+from ledger.app.outbox import OutboxRunner
+from ledger.app.queries import Health, Queries
+from ledger.app.webhook_desk import WebhookDesk
+from ledger.domain.window import period_named
+from ledger.settings import WorkerSettings
+from ledger.wiring.parties import DemoParties
+from ledger.wiring.services import Services, create_data
+from ledger.wiring.stages import read_request_log, stage_work
+from tests.support.deployment import example_terms
+
+Client = TestClient[Any]
+As = Callable[..., Client]
+DAY = datetime.now(UTC).date() - timedelta(days=20)
+PERIOD = f"{DAY}/P1D"
+LINE = {"service": "example-chat", "region": "eu", "kind": "recurring", "amount": "1000.00", "currency": "USD"}
+
+
+@pytest.fixture
+def services(tmp_path: Path, key_cache: Path) -> Iterator[Services]:
+    # With a broker: no chain is opened.
+    workers = WorkerSettings(broker_url="redis://127.0.0.1:1/0")
+    made = create_data(tmp_path / "data", key_cache=key_cache, notify=lambda _: None, workers=workers)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def as_(services: Services) -> As:
+    """A client that acts as a role, limited to some agreements if they are named."""
+    queries = Queries(services.database, bundles=services.bundles, chain_status=services.chain_status)
+    desks = Desks(
+        queries=queries,
+        public_log=services.public_log,
+        credit_desk=CreditDesk(services.database, services.clock),
+        webhooks=WebhookDesk(services.database, services.clock, services.randomness),
+        commands=services.commands,
+    )
+    health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
+    app = create_app(desks, health=health).app
+
+    def client(role: Role, sla_ids: frozenset[str] | None = None) -> Client:
+        caller = Caller(Principal(f"the {role}", "default", ROLE_SCOPES[role], sla_ids))
+        edge = Edge(app, authentication=Authentication(caller, {}, lambda _text: ""))
+        return TestClient(edge, base_url="http://127.0.0.1")
+
+    return client
+
+
+def work(services: Services) -> None:
+    runner = OutboxRunner(services.database, stage_work(services), services.clock, holder="this test")
+    while runner.run_once():
+        pass
+
+
+@pytest.fixture
+def sla_id(services: Services, as_: As) -> str:
+    """An agreement by recorded charges and claims, with a closed day of which half failed in one hour."""
+    parties, terms = DemoParties(services.keyring), example_terms()
+    compensation = {key: value for key, value in terms["compensation"].items() if key != "base"}
+    terms |= {
+        "nonce": "0x" + services.randomness.bytes(32).hex(),
+        "compensation": {**compensation, "charges": {"of": "period"}},
+        "effective": {"from": str(DAY - timedelta(days=5)), "until": str(DAY + timedelta(days=40))},
+        "settlement": {"mode": "claim", "deadline": {"kind": "days_after_period", "count": 30}},
+    }
+    document = parties.signed(parties.with_keys(terms))
+    operator = as_(Role.OPERATOR)
+    registered: str = operator.post("/v1/agreements", json={"document": document}).json()["sla_id"]
+    rows = [
+        {"request_id": "a", "error_code": None, "ttft_s": 0.2, "e2e_s": 1.0},
+        {"request_id": "b", "error_code": 503},
+    ]
+    common = {"started_at": f"{DAY}T10:00:00Z", "service": "example-chat"}
+    log = "".join(json.dumps({**row, **common}) + "\n" for row in rows)
+    with services.database.begin() as tx:
+        known = load_agreement(tx, registered, services.attestor)
+        record_observations(
+            tx,
+            known,
+            log.encode(),
+            read_rows=read_request_log,
+            declared_complete=period_named(known.agreement, PERIOD).interval,
+            now_ns=services.clock.now_ns(),
+        )
+    assert operator.post(f"/v1/agreements/{registered}/periods/{DAY}/close").status_code == 202
+    work(services)
+    return registered
+
+
+def problem(response: Any, status: int, code: str) -> Any:
+    assert response.status_code == status, response.text
+    assert response.json()["code"] == code
+    return response.json()["data"]
+
+
+def test_finance_hands_in_and_the_customer_claims(services: Services, as_: As, sla_id: str) -> None:
+    finance, customer = as_(Role.FINANCE), as_(Role.CUSTOMER_ADMIN)
+    path = f"/v1/agreements/{sla_id}/charges"
+    problem(finance.get(path, params={"period": PERIOD}), 404, "not_found")
+    recorded = finance.post(path, json={"period": PERIOD, "lines": [LINE]})
+    assert recorded.status_code == 202, recorded.text
+    assert finance.post(path, json={"period": PERIOD, "lines": [LINE]}).json() == recorded.json()
+    shown = customer.get(path, params={"period": PERIOD}).json()
+    assert (shown["version"], shown["lines"]) == (1, [LINE])
+    work(services)
+    statement = f"{sla_id[2:14]}.{DAY}.v1"
+    claims = f"/v1/statements/{statement}/claims"
+    (found,) = customer.get(claims).json()["items"]
+    assert (found["status"], found["credit"]["amount"], found["scope"]) == ("open", "500.00", "all")
+    assert found["deadline"]["rfc3339"] == f"{DAY + timedelta(days=31)}T00:00:00Z"
+    assert customer.get("/v1/credit-lines").json()["items"] == []
+    key = {"idempotency-key": "k1"}
+    filed = customer.post(claims, json={"evidence": "ab" * 32}, headers=key)
+    assert filed.status_code == 200, filed.text
+    (claim,) = filed.json()["items"]
+    assert (claim["by"], claim["evidence"]) == ("the customer_admin", "ab" * 32)
+    (line,) = customer.get("/v1/credit-lines").json()["items"]
+    assert (line["id"], line["credit"]["minor_units"]) == (claim["line_id"], "50000")
+    assert customer.post(claims, json={"evidence": "ab" * 32}, headers=key).json() == filed.json()
+    data = problem(customer.post(claims, json={}, headers={"idempotency-key": "k2"}), 409, "claim_refused")
+    assert data["deadline"] == found["deadline"]["rfc3339"]
+    problem(customer.post(claims, json={}, headers=key), 409, "idempotency_conflict")
+    assert customer.get(claims).json()["items"][0]["filed"] == claim
+
+
+def test_who_may_do_what(services: Services, as_: As, sla_id: str) -> None:
+    charges, body = f"/v1/agreements/{sla_id}/charges", {"period": PERIOD, "lines": [LINE]}
+    for role in (Role.CUSTOMER_ADMIN, Role.OPERATIONS_VIEWER):
+        assert problem(as_(role).post(charges, json=body), 403, "access_denied") == {"scope": "sla:write:credits"}
+    assert as_(Role.FINANCE).post(charges, json=body).status_code == 202
+    work(services)
+    claims = f"/v1/statements/{sla_id[2:14]}.{DAY}.v1/claims"
+    for role in (Role.FINANCE, Role.OPERATIONS_VIEWER):
+        refused = as_(role).post(claims, json={}, headers={"idempotency-key": "k1"})
+        assert problem(refused, 403, "access_denied") == {"scope": "sla:write:claims"}
+    for path in (claims, f"{charges}?period={PERIOD}"):
+        problem(as_(Role.OPERATIONS_VIEWER).get(path), 403, "access_denied")
+        assert as_(Role.CUSTOMER_ADMIN, frozenset({sla_id})).get(path).status_code == 200
+        # One who is limited to other agreements is told no more than of one that is not there.
+        problem(as_(Role.CUSTOMER_ADMIN, frozenset({"0x" + "00" * 32})).get(path), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"period": PERIOD, "lines": []}, 400, "query_invalid"),
+        ({"period": PERIOD, "lines": [{**LINE, "amount": "-1"}]}, 400, "document_invalid"),
+        ({"period": PERIOD, "lines": [{**LINE, "currency": "XYZ"}]}, 400, "document_invalid"),
+        ({"period": PERIOD, "lines": [{**LINE, "amount": "0"}]}, 409, "charges_refused"),
+        ({"period": "1999-01-01/P1D", "lines": [LINE]}, 400, "document_invalid"),
+        ({"lines": [LINE]}, 400, "query_invalid"),
+    ],
+)
+def test_charges_that_cannot_be_used(as_: As, sla_id: str, body: Any, status: int, code: str) -> None:
+    finance = as_(Role.FINANCE)
+    refused = finance.post(f"/v1/agreements/{sla_id}/charges", json=body)
+    assert refused.status_code == status, refused.text
+    assert refused.json()["code"] == code, refused.text
+    assert finance.get(f"/v1/agreements/{sla_id}/charges", params={"period": PERIOD}).status_code == 404
