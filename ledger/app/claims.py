@@ -88,8 +88,14 @@ class ClaimDesk:
         credited, another version of the statement), and ``IdempotencyConflict`` for a key that was used otherwise.
         """
         with self.database.begin() as tx:
+            event, registered = self._statement(tx, statement_id)
+            if not registered.agreement.settlement.by_claim:
+                raise ClaimRefused(
+                    "this agreement settles by itself (settlement.mode: automatic); its credits need no claim",
+                    statement_id=statement_id,
+                )
             asked = Claiming(request, by, evidence, self.clock.now_ns())
-            return file_claims(tx, self._book(tx, statement_id), violation, asked)
+            return file_claims(tx, _book(tx, registered, event), violation, asked)
 
     def of(self, statement_id: str, principal: Principal | None = None) -> tuple[Claimable, ...]:
         """What can be or was claimed of a statement, for a principal or whoever runs this.
@@ -97,19 +103,16 @@ class ClaimDesk:
         Empty where the agreement settles by itself, or the statement is withheld.
         """
         with self.database.read() as tx:
-            book = self._book(tx, statement_id)
-            if principal is not None and not principal.may_see(book.registered.sla_id):
+            event, registered = self._statement(tx, statement_id)
+            if principal is not None and not principal.may_see(registered.sla_id):
                 raise NotFound(f"there is no statement {statement_id}", statement=statement_id)
-            if not book.registered.agreement.settlement.by_claim:
+            if not registered.agreement.settlement.by_claim:
                 return ()
-            return _claimables(tx, book, self.clock.now_ns())
+            return _claimables(tx, _book(tx, registered, event), self.clock.now_ns())
 
-    def _book(self, tx: Transaction, statement_id: str) -> _Book:
+    def _statement(self, tx: Transaction, statement_id: str) -> tuple[StoredEvent, RegisteredAgreement]:
         event = issued_event(tx, statement_id)
-        registered = load_agreement(tx, event.payload["sla_id"], self.attestor)
-        period = period_named(registered.agreement, event.payload["period"])
-        filed = list(tx.events.stream(claims_stream(registered.sla_id, period.first)))
-        return _Book(registered, statement_id, issued_for(tx, registered, period), filed)
+        return event, load_agreement(tx, event.payload["sla_id"], self.attestor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +125,18 @@ class _Book:
     filed: Sequence[StoredEvent]
 
 
+def _book(tx: Transaction, registered: RegisteredAgreement, statement: StoredEvent) -> _Book:
+    period = period_named(registered.agreement, statement.payload["period"])
+    filed = list(tx.events.stream(claims_stream(registered.sla_id, period.first)))
+    return _Book(registered, statement.payload["statement_id"], issued_for(tx, registered, period), filed)
+
+
 def file_claims(tx: Transaction, book: _Book, violation: str | None, asked: Claiming) -> tuple[Filed, ...]:
     """See ``ClaimDesk.file``."""
     before = [event.payload for event in book.filed if event.payload["request"] == asked.request]
     if before:
         return _same(before, book, violation, asked)
-    _require_claimable(book)
+    _require_newest(book)
     chosen = _chosen(_claimables(tx, book, asked.now_ns), violation, book.asked)
     registered, issued, period = book.registered, book.issued, book.issued.settlement.period
     stream = credit_lines_stream(issued.id)
@@ -164,12 +173,7 @@ def _same(before: Sequence[Filed], book: _Book, violation: str | None, asked: Cl
     return tuple(before)
 
 
-def _require_claimable(book: _Book) -> None:
-    if not book.registered.agreement.settlement.by_claim:
-        raise ClaimRefused(
-            "this agreement settles by itself (settlement.mode: automatic); its credits need no claim",
-            statement_id=book.asked,
-        )
+def _require_newest(book: _Book) -> None:
     if book.asked != book.issued.id:
         raise ClaimRefused(
             f"{book.asked} was replaced by {book.issued.id}; claim what that one credits",

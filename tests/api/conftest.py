@@ -206,6 +206,19 @@ class Ledger:
         }
         self.append(naming.attestation_stream(statement_id), "anchor_recorded", payload)
 
+    def charges(self, sla_id: str, amount: str = "8000.00") -> None:
+        """Record what was charged for the first day."""
+        line = {"service": "example-chat", "kind": "recurring", "amount": amount, "currency": "USD"}
+        payload = {
+            "sla_id": sla_id,
+            "period": f"{FIRST}/P1D",
+            "start_ns": str(FIRST_NS),
+            "doc_sha256": "ab" * 32,
+            "lines": [line],
+            "by": None,
+        }
+        self.append(naming.charges_stream(sla_id, FIRST), "charges_recorded", payload)
+
     def window(self, sla_id: str, index: int = 0, good: int = 10, bad: int = 0) -> None:
         """Judge one hour of the first day."""
         payload = {

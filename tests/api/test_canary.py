@@ -13,7 +13,7 @@ from litestar.testing import TestClient
 from ledger.app.access import ROLE_SCOPES, Role, Scope
 from tests.api.asking import GRAPHQL, World, ask, bearer, body_of, every_route
 from tests.api.conftest import EXAMPLE, REGISTRY, TRACE, Ledger
-from tests.support.canaries import CANARIES, canary_document, found_in
+from tests.support.canaries import CANARIES, SPELLINGS, canary_document, found_in
 
 Client = TestClient[Any]
 QUERIES = (
@@ -81,6 +81,7 @@ def values(world: World, ledger: Ledger) -> dict[str, str]:
     line = ledger.credit_line(sla_id, name, violation_id=missed, **amount)
     gone = ledger.credit_line(sla_id, name, 2, **amount)
     ledger.window(sla_id)
+    ledger.charges(sla_id, amount=SPELLINGS["credit"][1])
     ledger.sign_checkpoint()
     headers = bearer(world.key(Role.OPERATOR))
     with world.client() as client:
@@ -162,6 +163,9 @@ def test_the_questions_reach_every_route(world: World, client: Client, values: d
         "GET /v1/checkpoints/{size}",
         "POST /v1/agreements",
         "POST /v1/agreements/registration-digest",
+        # These terms have a base and settle by themselves.
+        "POST /v1/agreements/{sla_id}/charges",
+        "POST /v1/statements/{statement_id}/claims",
         "POST /v1/agreements/{sla_id}/periods/{first}/close",
         "POST /v1/credit-lines/{line_id}/apply",
         "POST /v1/breaker-events",

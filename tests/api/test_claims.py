@@ -23,10 +23,11 @@ from ledger.app.outbox import OutboxRunner
 from ledger.app.queries import Health, Queries
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.domain.window import period_named
+from ledger.ingest.sample_log import read_facts
 from ledger.settings import WorkerSettings
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data
-from ledger.wiring.stages import read_request_log, stage_work
+from ledger.wiring.stages import stage_work
 from tests.support.deployment import example_terms
 
 Client = TestClient[Any]
@@ -99,7 +100,7 @@ def sla_id(services: Services, as_: As) -> str:
             tx,
             known,
             log.encode(),
-            read_rows=read_request_log,
+            read_rows=read_facts,
             declared_complete=period_named(known.agreement, PERIOD).interval,
             now_ns=services.clock.now_ns(),
         )

@@ -101,6 +101,7 @@ def test_each_problem_is_described_alike(document: dict[str, Any]) -> None:
 NAMED_BY_A_KEY = {
     "/v1/credit-lines/{line_id}/apply",
     "/v1/credit-lines/{line_id}/reverse",
+    "/v1/statements/{statement_id}/claims",
     "/v1/webhooks",
     "/v1/webhooks/{endpoint_id}/secret",
 }
@@ -121,7 +122,9 @@ def test_what_may_be_meant_twice_needs_a_key(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize("key", [None, "", "two words", "x" * 101, "é"])
 def test_a_key_that_is_none_is_refused(ledger: Any, client: Client, key: str | None) -> None:
     sla_id = ledger.agreement(1)
-    values = {"line_id": ledger.credit_line(sla_id, ledger.statement(sla_id)), "endpoint_id": "wh_" + "0" * 24}
+    statement = ledger.statement(sla_id)
+    values = {"line_id": ledger.credit_line(sla_id, statement), "endpoint_id": "wh_" + "0" * 24}
+    values["statement_id"] = statement
     for path in NAMED_BY_A_KEY:
         headers = {} if key is None else {"idempotency-key": key.encode("latin-1")}
         answer = client.post(path.format(**values), headers=headers, **body_of(path, values).options())  # type: ignore[arg-type]
@@ -156,8 +159,8 @@ def test_the_page_of_the_api_lists_every_route(document: dict[str, Any]) -> None
 def test_the_page_names_the_query_parameters(document: dict[str, Any]) -> None:
     """Those that choose what is listed; `limit` and `cursor` are those of every list."""
     for path, query in re.findall(r"`(?:GET |POST )?(/[^`?]+)\?([^`]*)`", DOCUMENT.read_text()):
-        (operation,) = document["paths"][path].values()
-        named = {each["name"] for each in operation["parameters"] if each["in"] == "query"}
+        of_all = [operation.get("parameters", []) for operation in document["paths"][path].values()]
+        named = {each["name"] for parameters in of_all for each in parameters if each["in"] == "query"}
         assert {each.partition("=")[0] for each in query.split("&")} == named - {"limit", "cursor", "theme", "locale"}
 
 
@@ -178,6 +181,7 @@ def test_answers_have_the_documented_members(ledger: Any, client: Client, docume
     violation = ledger.violation(sla_id, ended_by="met")
     ledger.credit_line(sla_id, name, violation_id=violation)
     ledger.window(sla_id)
+    ledger.charges(sla_id)
     hook = client.post("/v1/webhooks", headers={"idempotency-key": "1"}, **body_of("/v1/webhooks", {}).options()).json()
     values = {"sla_id": sla_id, "statement_id": name, "violation_id": violation, "period": "2023-12-01/P1D"}
     values["endpoint_id"] = hook["id"]
