@@ -55,7 +55,7 @@ Exit codes:
 )
 @click.option("--strict", is_flag=True, help="Exit 1 if a row was rejected or in conflict.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def settle(
+def settle(  # noqa: PLR0913, PLR0917 - one for each option
     agreement_path: Path,
     requests_path: Path,
     samples_path: Path | None,

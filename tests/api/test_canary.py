@@ -22,6 +22,7 @@ QUERIES = (
     "?limit=100",
     "?sla_id={sla_id}",
     "?sla_id={sla_id}&period={period}",
+    "?period={period}",
     "?statement_id={statement_id}",
     "?state=closed",
     "?status=applied",
