@@ -154,13 +154,13 @@ def withdraw_exclusion(
     return _append(tx, registered, events, NewEvent(EXCLUSION_WITHDRAWN, payload, occurred_at_ns=now_ns))
 
 
-def load_excluded(tx: Transaction, registered: RegisteredAgreement, period: Period) -> Excluded:
+def load_excluded(tx: Transaction, sla_id: str, agreement: Agreement, period: Period) -> Excluded:
     """What the exclusions that stand take out of a period."""
-    terms = registered.agreement.exclusion_terms
+    terms = agreement.exclusion_terms
     if not terms.clauses:
         return NOTHING_EXCLUDED
-    events = tx.events.stream(exclusions_stream(registered.sla_id))
-    return excluded_in(terms, _rulings(registered.agreement, standing(events)), period.interval)
+    events = tx.events.stream(exclusions_stream(sla_id))
+    return excluded_in(terms, _rulings(agreement, standing(events)), period.interval)
 
 
 def excluded_members(excluded: Excluded) -> dict[str, Any]:

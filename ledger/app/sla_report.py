@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, cast
 
+from ledger.app.exclusions import load_excluded
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.events import StoredEvent
 from ledger.domain.instant import SECOND_NS
-from ledger.domain.interval import Interval, union
+from ledger.domain.interval import Interval, covered, union
 from ledger.domain.naming import observations_stream
 from ledger.domain.observation import IdentityBook, RequestRow, Rows, Verdict, one_by_one
 from ledger.domain.samples import REQUESTS
@@ -109,7 +110,8 @@ def response_latency(
 ) -> Latency:
     """The exact 95th percentile of the full response latency of succeeded requests that started in ``within``.
 
-    A request reported with two bodies counts as failed, so it is measured nowhere. Raises ``QueryInvalid`` where
+    A request reported with two bodies counts as failed, so it is measured nowhere, and neither is one that starts in
+    excluded time. Raises ``QueryInvalid`` where
     more than ``MAX_RAW_BYTES`` or ``MAX_REQUESTS`` would have to be read.
     """
     sources = [
@@ -169,7 +171,14 @@ class _Source:
         for digest, spans in declared.items():
             self.batches.setdefault(digest, union(spans))
         self.raw_bytes = sum(sizes.values())
-        self.key = (sla_id, agreement.doc_sha256, tuple(sorted(self.batches.items(), key=lambda item: item[0])))
+        loaded = (load_excluded(tx, sla_id, agreement, period).union for period in periods)
+        self.excluded = union(part for parts in loaded for part in parts)
+        self.key = (
+            sla_id,
+            agreement.doc_sha256,
+            self.excluded,
+            tuple(sorted(self.batches.items(), key=lambda item: item[0])),
+        )
 
     def _matters(self, event: StoredEvent) -> bool:
         """False for a batch of samples, and for one whose every row lies elsewhere.
@@ -230,8 +239,12 @@ class _Sample:
     def latencies(self, within: Interval) -> Iterator[int]:
         for period, starts_ns in self._starts_ns.items():
             for start_ns, latency_ns in zip(starts_ns, self._latencies_ns[period], strict=True):
-                if latency_ns != _UNMEASURED and start_ns in within:
+                if latency_ns != _UNMEASURED and start_ns in within and not self._left_out(start_ns):
                     yield latency_ns
+
+    def _left_out(self, start_ns: int) -> bool:
+        excluded = self._source.excluded
+        return bool(excluded) and covered(Interval(start_ns, start_ns + 1), excluded)
 
 
 def _agreements(tx: Transaction, may_see: _MaySee) -> Iterator[tuple[str, Agreement]]:

@@ -112,7 +112,7 @@ def _issue(
         "unattested_reasons": list(settlement.not_attestable),
         "seal_key": None if seal is None else str(seal.seal_key),
         "telemetry_root": None if seal is None else str(seal.root),
-        **excluded_members(load_excluded(tx, registered, period)),
+        **excluded_members(load_excluded(tx, registered.sla_id, registered.agreement, period)),
         **({} if replaced is None else replaced.as_members()),
     }
     (receipt,) = tx.events.append(

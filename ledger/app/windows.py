@@ -48,7 +48,7 @@ def evaluate_windows(
     agreement = registered.agreement
     # What is issued in this transaction comes from the judgements before it in the log: nobody judges meanwhile.
     tx.identities.reserve(registered.sla_id, agreement.source)
-    excluded = load_excluded(tx, registered, period)
+    excluded = load_excluded(tx, registered.sla_id, registered.agreement, period)
     evaluator, windows, inputs = _load(tx, registered, period, excluded, read_rows)
     left_out = evaluator.left_out()
     events = [

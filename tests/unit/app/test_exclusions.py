@@ -25,6 +25,7 @@ from ledger.errors import (
     IdempotencyConflict,
     NotFound,
 )
+from tests.unit.app import test_restating as restating
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
 from tests.unit.app.test_settling import record
 
@@ -296,6 +297,29 @@ def test_an_earlier_release_that_pushes_one_of_a_closed_period_out_of_its_month_
     add(desk, name="release-6", **earlier)
     ((reason, _),) = changes(desk)
     assert "release-6" in reason
+
+
+def test_a_retroactive_exclusion_restates_the_period_and_its_withdrawal_does_again() -> None:
+    desk = restating.at_the_end(make_desk(**MEMBERS))
+    restating.hand_in(desk, row("a"), restating.failed("b", 3))
+    restating.close(desk)
+    owed = restating.owed(desk)
+    assert owed > 0
+    made = add(desk, name="dispute-1", clause="dispute", at="03:00", minutes=60)
+    restating.settle(desk)
+    first, second = restating.statements(desk)
+    assert (first["excluded"], second["excluded"], second["observed"]) == (0, 1, 23)
+    assert second["restates"]["facts"] == [made.receipt.event_id]
+    assert "the exclusion dispute-1 (dispute) was recorded" in second["reason"]
+    assert second["credit_delta"]["new"] == "0"
+    assert restating.owed(desk) == 0
+    last = events(desk, violations_stream(sla_id(desk), desk.period.first))[-1]
+    assert (last.type, "dispute-1" in last.payload["reason"]) == ("violation_withdrawn", True)
+    exclusions(desk).withdraw(sla_id(desk), "dispute-1", reason="not agreed after all")
+    restating.settle(desk)
+    third = restating.statements(desk)[-1]
+    assert (third["statement_version"], third["excluded"], restating.owed(desk)) == (3, 0, owed)
+    assert "exclusions" not in third
 
 
 def test_exclusions_of_an_agreement_that_is_not_there(desk: Desk) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.app import sla_report
+from ledger.app.exclusions import AskedExclusion, ExclusionDesk
 from ledger.app.observations import record_observations
 from ledger.app.sla_report import Latency, LatencyCache, Uptime, nearest_rank, response_latency, uptime
 from ledger.app.windows import evaluate_windows
@@ -20,6 +21,7 @@ from ledger.domain.observation import RequestRow
 from ledger.domain.window import period_at
 from ledger.errors import QueryInvalid
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
+from tests.unit.app.test_exclusions import MEMBERS
 
 HOUR_NS = 3600 * SECOND_NS
 DAY = make_desk().period.interval
@@ -146,6 +148,16 @@ def test_a_result_is_remembered_until_another_batch_comes(monkeypatch: pytest.Mo
     monkeypatch.undo()
     record(desk, (log(row("b", e2e_s=2.0)), DAY))
     assert latency(desk, DAY, cache) == Latency(2000 * MS, 2)
+
+
+def test_a_request_in_excluded_time_is_measured_nowhere_once_that_is_recorded() -> None:
+    desk, cache = make_desk(**MEMBERS), LatencyCache()
+    record(desk, (log(row("a"), row("b", at="2023-06-14T10:05:00Z", e2e_s=9.0)), DAY))
+    assert latency(desk, DAY, cache) == Latency(9000 * MS, 2)
+    hour_ns = DAY.start_ns + 10 * HOUR_NS
+    asked = AskedExclusion("d", "dispute", hour_ns + 1, hour_ns + HOUR_NS, "agreed", approved_by="both")
+    ExclusionDesk(desk.database, desk.attestor, desk.clock).record(desk.attestor.sla_id(desk.agreement), asked)
+    assert latency(desk, DAY, cache) == Latency(1500 * MS, 1)
 
 
 def test_the_memory_of_results_is_bounded() -> None:
