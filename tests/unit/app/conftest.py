@@ -22,10 +22,11 @@ from ledger.attest.signing import SigningKey, verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.calendar import Period
-from ledger.domain.observation import RequestRow, RowRejection
+from ledger.domain.samples import REQUESTS, format_of
 from ledger.domain.window import period_named
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
+from ledger.ingest.sample_log import read_facts
 from ledger.ingest.traces import trace_ids
 from ledger.resources import resource_dir
 from ledger.store.memory import MemoryDatabase
@@ -71,8 +72,9 @@ class Desk:
             return load_agreement(tx, self.attestor.sla_id(self.agreement), self.attestor)
 
 
-def read_rows(data: bytes) -> Iterable[RequestRow | RowRejection]:
-    return RequestLog(io.BytesIO(data), "batch")
+def read_rows(data: bytes) -> Iterable[Any]:
+    """Row by row, of a request log or a sample log."""
+    return RequestLog(io.BytesIO(data), "batch") if format_of(data) == REQUESTS else read_facts(data)
 
 
 find_requests = RequestFinder(read_rows, trace_ids)

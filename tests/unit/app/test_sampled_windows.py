@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.app.handing_in import HandedIn, hand_in
-from ledger.app.statements import issue_statement
+from ledger.app.statements import issue_statement, issued_for
 from ledger.app.windows import evaluate_windows, load_windows
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream
@@ -16,6 +16,7 @@ from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import ImplausibleCounts, RequestLogUnusable
 from ledger.ingest.sample_log import read_facts
 from tests.unit.app.conftest import Desk, log, make_desk, row
+from tests.unit.app.test_stages import close, runner, states
 
 HOUR_NS = 3600 * 10**9
 OBJECTIVES = [
@@ -135,6 +136,40 @@ def test_more_good_than_all_is_kept_and_blocks_the_period_until_it_is_answered()
         judge(desk)
     hand(desk, sample("lie", good=10, total=11))
     assert judge(desk)[10].cells == (Cell(992, 19),)
+
+
+def test_a_closed_period_waits_for_the_answer_to_an_implausible_count_and_goes_on_with_it() -> None:
+    desk = desk_for([OBJECTIVES[1]])
+    desk.clock.now = desk.period.interval.end_ns
+    hand(desk, sample("lie", good=11, total=10), sample("s-1"))
+    close(desk)
+    while runner(desk).run_once():
+        pass
+    assert states(desk) == [("evaluate", "parked")]
+    hand(desk, sample("lie", good=10, total=11))
+    while runner(desk).run_once():
+        pass
+    registered = desk.register()
+    with desk.database.read() as tx:
+        issued = issued_for(tx, registered, desk.period)
+    (result,) = issued.settlement.objectives
+    assert (result.good, result.valid) == (992, 1011)
+
+
+def test_a_sample_that_comes_after_the_closing_restates_the_period() -> None:
+    desk = desk_for([OBJECTIVES[1]])
+    desk.clock.now = desk.period.interval.end_ns
+    hand(desk, sample("s-1", good=100, bad=0))
+    close(desk)
+    while runner(desk).run_once():
+        pass
+    hand(desk, sample("s-2", good=0, bad=100))
+    while runner(desk).run_once():
+        pass
+    registered = desk.register()
+    with desk.database.read() as tx:
+        issued = issued_for(tx, registered, desk.period)
+    assert (issued.version, issued.settlement.objectives[0].valid) == (2, 200)
 
 
 def test_a_statement_says_what_is_undecided_and_that_no_circuit_adds_it_up() -> None:
