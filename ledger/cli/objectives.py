@@ -15,7 +15,7 @@ def objective_cells(result: ObjectiveResult) -> tuple[str, ...]:
     """One row of a table under ``OBJECTIVE_COLUMNS``."""
     return (
         result.objective.id,
-        f"{result.good}/{result.valid}",
+        f"{result.good}/{result.valid}" + (f" ({result.undecided} undecided)" if result.undecided else ""),
         percent_floored(result.good, result.valid),
         f"{result.objective.target} %",
         str(result.state),
@@ -31,6 +31,7 @@ def objective_documents(settlement: Settlement) -> list[dict[str, Any]]:
             "valid": result.valid,
             "target": result.objective.target,
             "verdict": str(result.state),
+            **({"undecided": result.undecided} if result.undecided else {}),
         }
         for result in settlement.objectives
     ]

@@ -125,6 +125,17 @@ def test_the_command_settles_both_logs(settled: Settlement) -> None:
     )
 
 
+def test_what_is_undecided_is_shown(tmp_path: Path) -> None:
+    log = tmp_path / "samples.ndjson"
+    log.write_text((EXAMPLES / "samples.ndjson").read_text().replace('"value":"3.5"', '"value":"3.501"', 1))
+    command = [sys.executable, "-m", "ledger.cli.main", "settle", "--agreement", str(EXAMPLES / NAME)]
+    command += ["--requests", str(EXAMPLES / "requests.ndjson"), "--samples", str(log)]
+    shown = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True).stdout
+    assert "20160/24000 (1 undecided)" in shown
+    said = subprocess.run([*command, "--json"], capture_output=True, check=True, cwd=ROOT, text=True).stdout
+    assert [each.get("undecided") for each in json.loads(said)["objectives"] if each["id"] == "logic"] == [1]
+
+
 def test_strict_minds_a_sample_that_cannot_be_used(tmp_path: Path) -> None:
     log = tmp_path / "samples.ndjson"
     log.write_bytes((EXAMPLES / "samples.ndjson").read_bytes() + b"nonsense\n")

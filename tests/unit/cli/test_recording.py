@@ -64,6 +64,16 @@ def test_a_log_without_a_usable_row_is_refused_as_over_http(
     assert rows["accepted"] == 760
 
 
+def test_a_sample_log_is_told_from_a_request_log_by_what_it_holds(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = asked(
+        capsys, "observe", str(EXAMPLES / "samples.ndjson"), "--data", str(data), "--period", PERIOD, code=2
+    )
+    # This agreement promises nothing that is sampled.
+    assert refused["data"]["reasons"] == {"not_promised": 747}
+
+
 def test_a_period_is_closed_once_and_waits_in_the_outbox(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ("close", "--data", str(data), "--period", PERIOD)
     first = asked(capsys, *command)
