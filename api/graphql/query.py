@@ -38,6 +38,7 @@ After = Annotated[
     str | None, strawberry.argument(description="`cursor` or `endCursor` of the page before; absent for the first")
 ]
 OfSla = Annotated[strawberry.ID | None, strawberry.argument(description="Only of this agreement")]
+AllVersions = Annotated[bool, strawberry.argument(description="Also the versions that another one replaced")]
 OfState = Annotated[str | None, strawberry.argument(description="Only open, closed or withdrawn ones")]
 OfObjective = Annotated[str | None, strawberry.argument(description="Only of the objective of this id")]
 
@@ -65,15 +66,21 @@ class Query:
     def agreement(self, info: Info, sla_id: strawberry.ID) -> Agreement | None:
         return agreement_of(info.context.agreement(sla_id), info.context)
 
-    @resolves(resource("statements", description="Statements by start of their period"))
+    @resolves(resource("statements", description="Statements by start of their period, the newest version of each"))
     def statements(
-        self, info: Info, sla_id: OfSla = None, first: First = DEFAULT_PAGE, after: After = None
+        self,
+        info: Info,
+        sla_id: OfSla = None,
+        all_versions: AllVersions = False,
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Statement] | None:
-        context, listing = info.context, f"statements/{sla_id or ''}"
+        context, listing = info.context, f"statements/{sla_id or ''}/{'all' if all_versions else 'newest'}"
         _require_visible(context.principal, sla_id)
 
         def fetch(last: str | None, limit: int) -> Page:
-            return context.queries.statements(sla_id, after=last, limit=limit, among=context.principal.sla_ids)
+            among = context.principal.sla_ids
+            return context.queries.statements(sla_id, after=last, limit=limit, among=among, newest=not all_versions)
 
         return _connection(listing, "id", first, after, fetch, statement_of, context)
 
@@ -84,15 +91,21 @@ class Query:
             raise NotFound(f"there is no statement {id}", statement=id)
         return statement_of(row, info.context)
 
-    @resolves(resource("credits", description="Credits as first settled, by start of their statement's period"))
+    @resolves(resource("credits", description="Credits of the newest statements, by start of their period"))
     def credits(
-        self, info: Info, sla_id: OfSla = None, first: First = DEFAULT_PAGE, after: After = None
+        self,
+        info: Info,
+        sla_id: OfSla = None,
+        all_versions: AllVersions = False,
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Credit] | None:
-        context, listing = info.context, f"credits/{sla_id or ''}"
+        context, listing = info.context, f"credits/{sla_id or ''}/{'all' if all_versions else 'newest'}"
         _require_visible(context.principal, sla_id)
 
         def fetch(last: str | None, limit: int) -> Page:
-            return context.queries.credits(sla_id, after=last, limit=limit, among=context.principal.sla_ids)
+            among = context.principal.sla_ids
+            return context.queries.credits(sla_id, after=last, limit=limit, among=among, newest=not all_versions)
 
         return _connection(listing, "statement_id", first, after, fetch, credit_of, context)
 

@@ -9,22 +9,15 @@ import strawberry
 from strawberry.scalars import JSON
 
 from api.graphql.access import metric, resolves, resource, scoped
+from api.graphql.amounts import CreditDelta, Money, ObjectiveDelta, credit_delta_of, deltas_of, money_of
 from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
 from ledger.app.paging import Row
-from ledger.domain.money import format_minor_units
 from ledger.errors import AccessDenied
 
 Info = strawberry.Info[RequestContext, None]
 Node = TypeVar("Node")
-
-
-@strawberry.type(description="An amount of money.")
-class Money:
-    currency: str = strawberry.field(description="ISO 4217 code")
-    minor_units: Decimal = strawberry.field(description="Whole minor units (USD: cents)")
-    amount: Decimal = strawberry.field(description="The same in the currency's major unit, such as 12.50")
 
 
 @strawberry.type(description="An agreement in its newest terms.")
@@ -106,12 +99,23 @@ class Statement:
     statement_version: int
     doc_sha256: str
     state: str = strawberry.field(description="settled, or withheld: too few windows were observed")
+    standing: str = strawberry.field(description="draft (late facts may still restate it), final or restated")
+    restated_by: strawberry.ID | None = strawberry.field(description="The version that replaced it")
+    accepts_until: InstantNs = strawberry.field(description="Late facts about the period are taken until then")
+    restates: strawberry.ID | None = strawberry.field(description="The statement it replaces")
+    reason: str | None = strawberry.field(description="Why it replaces that")
+    objective_deltas: list[ObjectiveDelta] | None = scoped(
+        "statement", "objective_deltas", description="By how much it differs from what it replaces"
+    )
+    credit_delta: CreditDelta | None = scoped(
+        "statement", "credit_delta", description="By how much its credit differs from that of what it replaces"
+    )
     windows: Windows
     objectives: list[ObjectiveResult]
     credit: Money | None = scoped(
         "statement",
         "credit",
-        description="As first settled; null where it is withheld. /v1/credit-lines tells what is owed now",
+        description="As settled; null where it is withheld. /v1/credit-lines tells what is owed now",
     )
     trace: JSON | None = scoped("statement", "trace", description="The steps from the counts to the credit")
     attestable: bool = strawberry.field(description="Whether a circuit can prove statements of these terms")
@@ -130,7 +134,7 @@ class Statement:
 
 
 @strawberry.type(
-    description="The credit of one period as first settled; it may be zero. Lines that were taken back since do not "
+    description="The credit of one statement; it may be zero. Lines that were taken back since do not "
     "change it: what is owed now is the sum of the credit lines (REST: /v1/credit-lines)."
 )
 class Credit:
@@ -243,9 +247,16 @@ def statement_of(row: Row, context: RequestContext) -> Statement:
         statement_version=row["statement_version"],
         doc_sha256=row["doc_sha256"],
         state=row["state"],
+        standing=row["standing"],
+        restated_by=None if row["restated_by"] is None else strawberry.ID(row["restated_by"]),
+        accepts_until=InstantNs(row["accepts_until_ns"]),
+        restates=None if row["restates"] is None else strawberry.ID(row["restates"]["statement_id"]),
+        reason=row["reason"],
+        objective_deltas=None if seen["objective_deltas"] is None else deltas_of(seen["objective_deltas"]),
+        credit_delta=None if seen["credit_delta"] is None else credit_delta_of(seen["credit_delta"]),
         windows=Windows(total=row["windows"], observed=row["observed"], excluded=row["excluded"], idle=row["idle"]),
         objectives=_objectives(row, context),
-        credit=None if credit is None else _money(credit),
+        credit=None if credit is None else money_of(credit),
         trace=seen["trace"],
         attestable=row["attestable"],
         unattested_reasons=seen["unattested_reasons"],
@@ -261,7 +272,7 @@ def credit_of(row: Row, context: RequestContext) -> Credit:
         statement_id=strawberry.ID(row["statement_id"]),
         sla_id=strawberry.ID(row["sla_id"]),
         period=row["period"],
-        credit=_money(seen),
+        credit=money_of(seen),
         status=row["status"],
         proof_hash=row["proof_ref"],
         seq=row["seq"],
@@ -293,7 +304,7 @@ def violation_of(row: Row, context: RequestContext) -> Violation:
         clause=seen["clause"],
         unit=row["unit"],
         requests=refusal or [_bad_request(each) for each in row["evidence"].get("requests", ())],
-        credit=None if seen["credit"] is None else _money(seen["credit"]),
+        credit=None if seen["credit"] is None else money_of(seen["credit"]),
         seq=row["seq"],
     )
 
@@ -328,15 +339,6 @@ def _objective(row: Row, denied: AccessDenied | None, context: RequestContext) -
         valid=refusal or valid,
         attainment_percent=refusal or decimal(attainment_percent(good, valid)),
         target_percent=seen["target"],
-    )
-
-
-def _money(row: Mapping[str, Any]) -> Money:
-    minor_units, currency = row["minor_units"], row["currency"]
-    return Money(
-        currency=currency,
-        minor_units=Decimal(str(minor_units)),
-        amount=Decimal(format_minor_units(minor_units, currency)),
     )
 
 

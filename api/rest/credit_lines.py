@@ -58,11 +58,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     period: str
     objective: str | None
     violation_id: Annotated[str | None, msgspec.Meta(description="Null: the ratio of the whole period failed alone")]
-    credit: Annotated[Money, msgspec.Meta(description="Below zero where it takes another line back")]
+    credit: Annotated[Money, msgspec.Meta(description="Below zero where it takes something back")]
     status: Annotated[str, msgspec.Meta(description="draft (its statement's proof is due), issued, applied or void")]
     reverses: Annotated[str | None, msgspec.Meta(description="The line it takes back")]
     reversed_by: Annotated[str | None, msgspec.Meta(description="The line that takes it back")]
-    reason: Annotated[str | None, msgspec.Meta(description="Why it takes the other line back")]
+    restates: Annotated[
+        str | None, msgspec.Meta(description="Of a difference: the statement that the line's own replaces")
+    ]
+    reason: Annotated[str | None, msgspec.Meta(description="Why it takes the other line back, or differs")]
     billing: Billing | None
 
 
@@ -209,6 +212,7 @@ def _members(line: Row) -> dict[str, Any]:
     return {
         **{name: line[name] for name in (*same, "reversed_by", "reason")},
         "id": line["line_id"],
+        "restates": line.get("restates"),
         "credit": money(line["currency"], int(line["minor_units"])),
         "billing": billing and Billing(billing["reference"], instant(int(billing["at_ns"])), billing["by"]),
     }

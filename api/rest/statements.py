@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from litestar import MediaType, Response
+from litestar.params import QueryParameter
 
 from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, StatementId, decode_cursor, encode_cursor
+from api.rest.restatement import CreditDelta, ObjectiveDelta, Restated, credit_delta
 from api.rest.routes import Seen, reads
 from api.rest.values import (
     Address,
@@ -27,6 +29,10 @@ from api.rest.values import (
 from ledger.app.access import BUNDLE_SCOPES, Scope
 from ledger.app.paging import Row
 from ledger.merkle.hasher import leaf_hash
+
+Versions: TypeAlias = Annotated[
+    Literal["newest", "all"], QueryParameter(description="`all`: also the versions that another one replaced")
+]
 
 _RESULT_MEMBERS = {"target": ("target_percent",), "good": ("good", "attainment_percent")}
 """What a member of a row is called here, and what follows from it."""
@@ -103,11 +109,22 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     statement_version: int
     doc_sha256: Digest
     state: Annotated[str, msgspec.Meta(description="settled, or withheld: too few windows were observed")]
+    standing: Annotated[
+        str, msgspec.Meta(description="draft: late facts may still restate it; final; or restated by another version")
+    ]
+    restated_by: Annotated[str | None, msgspec.Meta(description="The version that replaced it")]
+    accepts_until: Annotated[Instant, msgspec.Meta(description="Late facts about the period are taken until then")]
+    restates: Annotated[Restated | None, msgspec.Meta(description="What it replaces; null in a first version")]
+    reason: Annotated[str | None, msgspec.Meta(description="Why it replaces that")]
+    objective_deltas: Annotated[
+        list[ObjectiveDelta] | None, msgspec.Meta(description="By how much it differs from what it replaces")
+    ]
+    credit_delta: CreditDelta | None
     windows: Windows
     objectives: list[ObjectiveResult]
     credit: Annotated[
         Money | None,
-        msgspec.Meta(description="As first settled, see `/v1/credit-lines` for what is owed now; null if withheld"),
+        msgspec.Meta(description="As settled, see `/v1/credit-lines` for what is owed now; null if withheld"),
     ]
     attestable: Annotated[bool, msgspec.Meta(description="Whether a circuit can prove statements of these terms")]
     unattested_reasons: Annotated[
@@ -142,7 +159,7 @@ class StatementDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Credit(msgspec.Struct, frozen=True, kw_only=True):
-    """The credit of one period as first settled; it may be zero. Lines that were taken back since do not change it."""
+    """The credit of one statement; it may be zero. Lines that were taken back since do not change it."""
 
     statement_id: str
     sla_id: Word
@@ -181,11 +198,17 @@ class InclusionProof(msgspec.Struct, frozen=True, kw_only=True):
     problems=(400, 404, 503),
 )
 def list_statements(
-    seen: Seen, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None
+    seen: Seen,
+    sla_id: SlaFilter = None,
+    versions: Versions = "newest",
+    limit: Limit = 50,
+    cursor: CursorText = None,
 ) -> StatementPage:
-    """Statements of one agreement or of all, by the start of their period."""
-    listing = f"statements/{sla_id or ''}"
-    page, lost = seen.statements(sla_id, after=decode_cursor(cursor, listing), limit=limit), seen.not_replayed()
+    """Statements of one agreement or of all, by the start of their period: the newest version of each, or all."""
+    listing = f"statements/{sla_id or ''}/{versions}"
+    after = decode_cursor(cursor, listing)
+    page = seen.statements(sla_id, after=after, limit=limit, newest=versions == "newest")
+    lost = seen.not_replayed()
     return StatementPage([_statement(row, lost) for row in page.rows], encode_cursor(listing, page.last_id))
 
 
@@ -238,13 +261,19 @@ def get_inclusion(seen: Seen, statement_id: StatementId, size: OptionalTreeSize 
     scopes=(Scope.READ_CREDITS,),
     problems=(400, 404, 503),
 )
-def list_credits(seen: Seen, sla_id: SlaFilter = None, limit: Limit = 50, cursor: CursorText = None) -> CreditPage:
-    """Credits of one agreement or of all as first settled, by the start of their period. Withheld statements have none.
+def list_credits(
+    seen: Seen,
+    sla_id: SlaFilter = None,
+    versions: Versions = "newest",
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> CreditPage:
+    """Credits of statements of one agreement or of all, by the start of their period. Withheld statements have none.
 
     What is owed now is the sum of the credit lines (`/v1/credit-lines`): lines may have been taken back since.
     """
-    listing = f"credits/{sla_id or ''}"
-    page = seen.credits(sla_id, after=decode_cursor(cursor, listing), limit=limit)
+    listing = f"credits/{sla_id or ''}/{versions}"
+    page = seen.credits(sla_id, after=decode_cursor(cursor, listing), limit=limit, newest=versions == "newest")
     return CreditPage([_credit(row) for row in page.rows], encode_cursor(listing, page.last_id))
 
 
@@ -276,6 +305,13 @@ def _statement(row: Row, not_replayed: Mapping[str, str]) -> Statement:
         statement_version=row["statement_version"],
         doc_sha256=row["doc_sha256"],
         state=row["state"],
+        standing=row["standing"],
+        restated_by=row["restated_by"],
+        accepts_until=instant(row["accepts_until_ns"]),
+        restates=None if row["restates"] is None else msgspec.convert(row["restates"], Restated),
+        reason=row["reason"],
+        objective_deltas=msgspec.convert(row["objective_deltas"], list[ObjectiveDelta] | None),
+        credit_delta=credit_delta(row["credit_delta"]),
         windows=Windows(row["windows"], row["observed"], row["excluded"], row["idle"]),
         objectives=[_objective(result) for result in row["objectives"]],
         credit=None if credit is None else money(credit["currency"], credit["minor_units"]),

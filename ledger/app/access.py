@@ -119,10 +119,19 @@ def check_tenant(name: str) -> str:
     return name
 
 
+METRIC_SCOPES: Mapping[str, Scope] = {
+    "availability": Scope.READ_UPTIME,
+    "first_token_latency": Scope.READ_LATENCY,
+    "response_latency": Scope.READ_LATENCY,
+}
+"""The scope that counts of an objective need, by the objective's indicator."""
+
 FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
     "agreement": {"document": frozenset({Scope.READ_THRESHOLDS, Scope.READ_CREDITS})},
     "statement": {
         "credit": frozenset({Scope.READ_CREDITS}),
+        "credit_delta": frozenset({Scope.READ_CREDITS}),
+        "objective_deltas": frozenset(METRIC_SCOPES.values()),
         # The steps to the credit name tiers and base; the public signals hold the credit.
         "trace": frozenset({Scope.READ_CREDITS, Scope.READ_THRESHOLDS}),
         # Why no circuit proves it is said in sentences about tiers, rules and limits of the terms.
@@ -161,13 +170,6 @@ RESOURCE_SCOPES: Mapping[str, frozenset[Scope]] = {
     "budgets": frozenset({Scope.READ_THRESHOLDS}),
 }
 """What the resources themselves need, by their name in the plural; their members may need more."""
-
-METRIC_SCOPES: Mapping[str, Scope] = {
-    "availability": Scope.READ_UPTIME,
-    "first_token_latency": Scope.READ_LATENCY,
-    "response_latency": Scope.READ_LATENCY,
-}
-"""The scope that counts of an objective need, by the objective's indicator."""
 
 _EVERY_METRIC = frozenset(METRIC_SCOPES.values())
 

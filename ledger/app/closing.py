@@ -94,17 +94,19 @@ def load_closing(tx: Transaction, event_id: str, attestor: Attestor) -> Closing:
     """
     found = tx.events.by_id(event_id)
     payload = found.payload
-    for event in tx.events.stream(agreement_stream(payload["sla_id"])):
-        if event.payload["doc_sha256"] == payload["doc_sha256"]:
-            registered = registered_agreement(event.payload, attestor)
-            period = period_named(registered.agreement, payload["period"])
-            following = tx.events.stream(closing_stream(registered.sla_id, period.first))
-            superseded = any(event.version > found.version for event in following)
-            return Closing(registered, period, superseded)
-    raise NotFound(
-        f"no agreement {payload['sla_id']} with the document {payload['doc_sha256']} is registered here",
-        sla_id=payload["sla_id"],
-    )
+    registered = closing_terms(tx, payload["sla_id"], payload["doc_sha256"], attestor)
+    period = period_named(registered.agreement, payload["period"])
+    following = tx.events.stream(closing_stream(registered.sla_id, period.first))
+    superseded = any(event.version > found.version for event in following)
+    return Closing(registered, period, superseded)
+
+
+def closing_terms(tx: Transaction, sla_id: str, doc_sha256: str, attestor: Attestor) -> RegisteredAgreement:
+    """The terms of an agreement by the digest of their document; raises ``NotFound``."""
+    for event in tx.events.stream(agreement_stream(sla_id)):
+        if event.payload["doc_sha256"] == doc_sha256:
+            return registered_agreement(event.payload, attestor)
+    raise NotFound(f"no agreement {sla_id} with the document {doc_sha256} is registered here", sla_id=sla_id)
 
 
 class Schedule:

@@ -121,6 +121,10 @@ class Outbox(Protocol):
         """
         ...
 
+    def unfinished(self, event_ids: Collection[str], *, stages: Collection[str]) -> bool:
+        """Whether one of these stages of one of these events is pending or parked."""
+        ...
+
     def unplaced(self) -> Sequence[str]:
         """Ids of events with pending rows that are not due because the event is not in the log yet."""
         ...

@@ -151,11 +151,15 @@ def _violations(tx: Transaction, shown: Row | None, principal: Principal) -> lis
 
 
 def _lines(tx: Transaction, shown: Row | None) -> Sequence[Row]:
-    """The credit lines of a statement. Each violation has one, one has none, and each may be taken back once."""
+    """The credit lines of a period, of every version of its statement. In each every violation that was ever found has
+    at most one, one has none, and each may be taken back once."""
     if shown is None:
         return []
-    limit = 2 * (shown["windows"] * len(shown["objectives"]) + 1)
-    return tx.views.credit_lines(statement_id=shown["id"], limit=limit)
+    start_ns, versions = shown["start_ns"], shown["statement_version"]
+    limit = 2 * versions * (shown["windows"] * len(shown["objectives"]) + 1)
+    return tx.views.credit_lines(
+        sla_ids=frozenset({shown["sla_id"]}), after=(start_ns, ""), before_ns=start_ns + 1, limit=limit
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,12 +156,21 @@ class Queries:
             return tx.views.agreement(sla_id)
 
     def statements(
-        self, sla_id: str | None, *, after: str | None, limit: int, among: frozenset[str] | None = None
+        self,
+        sla_id: str | None,
+        *,
+        after: str | None,
+        limit: int,
+        among: frozenset[str] | None = None,
+        newest: bool = True,
     ) -> Page:
-        """Statements by start of their period and id. Raises ``NotFound`` for an unknown agreement."""
+        """Statements by start of their period and id, of each period the newest version unless all are asked for.
+
+        Raises ``NotFound`` for an unknown agreement.
+        """
         with self._database.read() as tx:
-            place = place_of(after, tx.views.statement)
-            rows = tx.views.statements_page(sla_ids=_known(tx, sla_id, among), after=place, limit=limit + 1)
+            place, known = place_of(after, tx.views.statement), _known(tx, sla_id, among)
+            rows = tx.views.statements_page(sla_ids=known, after=place, newest=newest, limit=limit + 1)
         return page_of(rows, limit, "id")
 
     def statement(self, statement_id: str) -> LoggedStatement:
@@ -176,13 +185,22 @@ class Queries:
             return read_explanation(tx, statement_id, all_windows=all_windows)
 
     def credits(
-        self, sla_id: str | None, *, after: str | None, limit: int, among: frozenset[str] | None = None
+        self,
+        sla_id: str | None,
+        *,
+        after: str | None,
+        limit: int,
+        among: frozenset[str] | None = None,
+        newest: bool = True,
     ) -> Page:
-        """Credits by start of their statement's period. Raises ``NotFound`` for an unknown agreement."""
+        """Credits by start of their statement's period, of the newest versions unless all are asked for.
+
+        Raises ``NotFound`` for an unknown agreement.
+        """
         with self._database.read() as tx:
             # Every credit is of a statement, and stands where that does.
-            place = place_of(after, tx.views.statement)
-            rows = tx.views.credits(sla_ids=_known(tx, sla_id, among), after=place, limit=limit + 1)
+            place, known = place_of(after, tx.views.statement), _known(tx, sla_id, among)
+            rows = tx.views.credits(sla_ids=known, after=place, newest=newest, limit=limit + 1)
         return page_of(rows, limit, "statement_id")
 
     def uptime(self, within: Interval, *, may_see: Callable[[str], bool]) -> sla_report.Uptime:

@@ -24,13 +24,28 @@ class Views(Protocol):
     def statements(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]: ...
 
     def statements_page(
-        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
+        self,
+        *,
+        sla_ids: frozenset[str] | None = None,
+        after: tuple[int, str] | None = None,
+        newest: bool = False,
+        limit: int,
     ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` rows of ``statements`` by (start of the period, id), from the place ``after`` on."""
+        """Up to ``limit`` rows of ``statements`` by (start of the period, id), from the place ``after`` on.
+
+        With ``newest`` those alone that no other version replaced.
+        """
         ...
 
     def statement(self, statement_id: str) -> Mapping[str, Any]:
         """Raises ``NotFound``."""
+        ...
+
+    def due_statements(
+        self, now_ns: int, *, after: tuple[int, str] | None = None, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Up to ``limit`` {statement_id, sla_id, due_ns} of draft statements that late facts are taken for until
+        ``due_ns`` at most ``now_ns``, by (due_ns, statement_id), from the place ``after`` on."""
         ...
 
     def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
@@ -42,9 +57,16 @@ class Views(Protocol):
         ...
 
     def credits(
-        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
+        self,
+        *,
+        sla_ids: frozenset[str] | None = None,
+        after: tuple[int, str] | None = None,
+        newest: bool = False,
+        limit: int,
     ) -> Sequence[Mapping[str, Any]]:
         """Up to ``limit`` credits by (start of the period, statement's id), from the place ``after`` on.
+
+        With ``newest`` those alone of statements that no other version replaced.
 
         {statement_id, sla_id, period, currency, minor_units, status, proof_ref, seq}. ``status`` is ``issued``: a
         credit exists from its statement on. ``proof_ref`` is the hash of the proof that it follows from the sealed

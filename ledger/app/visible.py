@@ -59,9 +59,10 @@ class VisibleQueries:
         self._require_agreement(sla_id)
         return visible_agreement(self._queries.agreement(sla_id), self._principal)
 
-    def statements(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
+    def statements(self, sla_id: str | None, *, after: str | None, limit: int, newest: bool = True) -> Page:
         self._require_agreement(sla_id)
-        page = self._queries.statements(sla_id, after=after, limit=limit, among=self._principal.sla_ids)
+        among = self._principal.sla_ids
+        page = self._queries.statements(sla_id, after=after, limit=limit, among=among, newest=newest)
         return Page(self._statements(page.rows), page.last_id)
 
     def statement(self, statement_id: str) -> LoggedStatement:
@@ -75,9 +76,10 @@ class VisibleQueries:
         found = self._queries.explanation(statement_id, all_windows=all_windows)
         return visible_explanation(found, self._principal)
 
-    def credits(self, sla_id: str | None, *, after: str | None, limit: int) -> Page:
+    def credits(self, sla_id: str | None, *, after: str | None, limit: int, newest: bool = True) -> Page:
         self._require_agreement(sla_id)
-        page = self._queries.credits(sla_id, after=after, limit=limit, among=self._principal.sla_ids)
+        among = self._principal.sla_ids
+        page = self._queries.credits(sla_id, after=after, limit=limit, among=among, newest=newest)
         return Page([visible("credit", row, self._principal) for row in page.rows], page.last_id)
 
     def bundle(self, statement_id: str) -> bytes:

@@ -58,6 +58,12 @@ def _statement(payload: _Payload, principal: Principal) -> dict[str, Any]:
     return {**seen, "start": _instant(payload["start_ns"]), "end": _instant(payload["end_ns"]), "withheld": withheld}
 
 
+def _finality(payload: _Payload, principal: Principal) -> dict[str, Any]:
+    seen, withheld = redact("statement", _only(payload, _FINALITY), principal)
+    span = {"start": _instant(payload["start_ns"]), "end": _instant(payload["end_ns"])}
+    return {**seen, **span, "accepted_until": _instant(payload["accepts_until_ns"]), "withheld": withheld}
+
+
 def _credit(payload: _Payload, _principal: Principal) -> dict[str, Any]:
     """Of the line as it stands after the event, and of the entry that takes it back, if there is one."""
     lines = {name: payload[name] for name in ("line", "reversed", "entry") if name in payload} or {"line": payload}
@@ -84,10 +90,14 @@ _VIOLATION = (
     *("violation_id", "sla_id", "service", "period", "objective", "indicator", "target", "windows"),
     *("good", "valid", "bad", "clause", "unit", "ended_by", "reason"),
 )
-_STATEMENT = ("statement_id", "sla_id", "period", "statement_version", "state", "credit", "attestable")
+_STATEMENT = (
+    *("statement_id", "sla_id", "period", "statement_version", "state", "credit", "attestable"),
+    *("restates", "reason", "credit_delta"),
+)
+_FINALITY = ("statement_id", "sla_id", "period", "statement_version", "state", "credit")
 _CREDIT = (
     *("line_id", "statement_id", "sla_id", "period", "objective", "violation_id", "currency", "minor_units"),
-    *("status", "reverses", "reversed_by", "reason"),
+    *("status", "reverses", "reversed_by", "reason", "restates"),
 )
 
 MESSAGE_TYPES: Mapping[str, MessageType] = {
@@ -96,6 +106,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         MessageType((Scope.READ_VIOLATIONS,), _violation),
     ),
     "statement.issued": MessageType((Scope.READ_AGREEMENTS,), _statement),
+    "statement.finalized": MessageType((Scope.READ_AGREEMENTS,), _finality),
     **dict.fromkeys(
         ("credit.issued", "credit.reversed", "credit.applied"), MessageType((Scope.READ_CREDITS,), _credit)
     ),
@@ -110,6 +121,7 @@ _BY_EVENT: Mapping[str, str] = {
     "violation_closed": "violation.closed",
     "violation_withdrawn": "violation.withdrawn",
     "statement_issued": "statement.issued",
+    "statement_finalized": "statement.finalized",
     "credit_line_issued": "credit.issued",
     "credit_line_reversed": "credit.reversed",
     "credit_applied": "credit.applied",

@@ -6,9 +6,31 @@ A verifier works both out again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
+from ledger.domain.instant import DAY_NS
+
 _COUNTS = ("good", "valid")
+_ACCEPTED_NS = 30 * DAY_NS
+
+
+class Standing(StrEnum):
+    """``draft``: late facts are still taken; ``final``: they are not any more; ``restated``: another version replaced
+    it."""
+
+    DRAFT = "draft"
+    FINAL = "final"
+    RESTATED = "restated"
+
+
+def final_from_ns(issued: Mapping[str, Any]) -> int:
+    """Until when late facts are taken for a statement (its payload).
+
+    Releases that did not say so issued statements under terms that named no deadline: it was 30 days.
+    """
+    said = issued.get("accepts_until_ns")
+    return int(issued["end_ns"]) + _ACCEPTED_NS if said is None else int(said)
 
 
 def carries_proof(issued: Mapping[str, Any]) -> bool:

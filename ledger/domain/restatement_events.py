@@ -96,6 +96,7 @@ RESTATEMENT_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "end_ns": INSTANT_NS,
         "statement_version": _VERSION,
         "state": OneOf(("settled", "withheld")),
+        "credit": Nullable(Object({"currency": CURRENCY, "minor_units": MINOR_UNITS})),
         "accepts_until_ns": INSTANT_NS,
     },
 }

@@ -41,8 +41,9 @@ from ledger.store.memory_chain import MemoryChain
 from ledger.store.memory_outbox import Job, MemoryOutbox
 from ledger.store.memory_webhooks import MemoryDeliveries, MemoryFollowers
 from ledger.store.projections import RowChange, apply, forget, rebuild, types_beside
-from ledger.store.queries import StoredViews, ViewRow, telling_order
+from ledger.store.queries import StoredViews, telling_order
 from ledger.store.secrets import no_secret, other_secret
+from ledger.store.view_rows import ViewRow
 
 
 @dataclass(slots=True)

@@ -129,6 +129,11 @@ class MemoryOutbox:
                 stages.setdefault(stage, []).append((recorded[event_id], job))
         return [_stage_wait(stage, jobs, now_ns) for stage, jobs in sorted(stages.items())]
 
+    def unfinished(self, event_ids: Collection[str], *, stages: Collection[str]) -> bool:
+        jobs = self.handle.state.jobs
+        found = (jobs.get((event_id, stage)) for event_id in event_ids for stage in stages)
+        return any(job is not None and job.state != "done" for job in found)
+
     def unplaced(self) -> Sequence[str]:
         return []
 

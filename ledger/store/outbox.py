@@ -135,6 +135,12 @@ class SqlOutbox:
         )
         return [StageWait(*row) for row in rows]
 
+    def unfinished(self, event_ids: Collection[str], *, stages: Collection[str]) -> bool:
+        waiting = select(_outbox.event_id).where(
+            _outbox.event_id.in_(event_ids), _outbox.stage.in_(stages), _outbox.state != "done"
+        )
+        return self._connection.execute(waiting.limit(1)).first() is not None
+
     def unplaced(self) -> Sequence[str]:
         waiting = select(_outbox.event_id).where(_outbox.state == "pending", ~_SEQUENCED).distinct()
         return list(self._connection.scalars(waiting))

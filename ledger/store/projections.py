@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ledger.domain.events import StoredEvent
 from ledger.domain.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
+from ledger.domain.restatement import Standing, final_from_ns
 from ledger.domain.telemetry import BREAKER_SEVERITY, BreakerState
 from ledger.domain.webhook_events import WEBHOOK_CONFIGURED
 
@@ -151,6 +152,27 @@ def _statement(event: StoredEvent) -> Iterable[RowChange]:
     yield _change(event, "view_statement", key, body, columns)
     if payload["credit"] is not None:
         yield _change(event, "view_credit", key, {"period": payload["period"], **payload["credit"]}, columns)
+    yield _standing(event, payload["statement_id"], Standing.DRAFT)
+    if "restates" in payload:
+        replaced = payload["restates"]["statement_id"]
+        yield _standing(event, replaced, Standing.RESTATED, restated_by=payload["statement_id"])
+
+
+def _finality(event: StoredEvent) -> Iterable[RowChange]:
+    yield _standing(event, event.payload["statement_id"], Standing.FINAL)
+
+
+def _standing(event: StoredEvent, statement_id: str, standing: Standing, **body: str) -> RowChange:
+    """How a statement stands after an event of its period. ``credited`` tells the newest ones that have a credit."""
+    payload = event.payload
+    columns = {
+        "sla_id": payload["sla_id"],
+        "start_ns": int(payload["start_ns"]),
+        "standing": str(standing),
+        "credited": int(payload["credit"] is not None),
+        "due_ns": final_from_ns(payload),
+    }
+    return _change(event, "view_standing", {"statement_id": statement_id}, body, columns)
 
 
 def _attestation(event: StoredEvent) -> Iterable[RowChange]:
@@ -269,6 +291,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "credit_line_reversed": _reversed_line,
     "credit_applied": _applied_line,
     "anchor_confirmed": _anchor_confirmation,
+    "statement_finalized": _finality,
     "telemetry_recorded": _telemetry,
     "breaker_event_recorded": _breaker,
     WEBHOOK_CONFIGURED: _webhook,
@@ -277,6 +300,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
 _SHARING = (
     frozenset(_VIOLATION_STATES),
     frozenset(_EXCLUSION_STATES),
+    frozenset({"statement_issued", "statement_finalized"}),
     frozenset({"credit_line_issued", "credit_line_reversed", "credit_applied"}),
 )
 """Types that set rows of one view together; every other view is set by one type."""

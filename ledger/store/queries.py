@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from ledger.domain.restatement import Standing
 from ledger.errors import NotFound
-
-
-@dataclass(frozen=True, slots=True)
-class ViewRow:
-    """One stored row of a view: key and other columns, the JSON body, and the event it comes from."""
-
-    columns: Mapping[str, Any]
-    body: Mapping[str, Any]
-    seq: int
+from ledger.store.view_rows import (
+    ViewRow,
+    agreement_row,
+    by_start,
+    credit_line_row,
+    credit_row,
+    evidence_row,
+    exclusion_row,
+    statement_row,
+    violation_row,
+    webhook_row,
+    window_row,
+)
 
 
 class ViewReader(Protocol):
@@ -69,7 +73,7 @@ class StoredViews:
 
     def agreements(self) -> Sequence[Mapping[str, Any]]:
         """{sla_id, service, terms_version, doc_sha256, document, seq}: the latest terms of each, oldest first."""
-        rows = [_agreement(row) for row in self._reader.rows("view_agreement")]
+        rows = [agreement_row(row) for row in self._reader.rows("view_agreement")]
         return sorted(rows, key=lambda row: int(row["seq"]))
 
     def agreements_page(
@@ -77,10 +81,10 @@ class StoredViews:
     ) -> Sequence[Mapping[str, Any]]:
         place = None if after is None else (after,)
         rows = self._reader.page("view_agreement", ("sla_id",), after=place, limit=limit, **_given(sla_id=sla_ids))
-        return [_agreement(row) for row in rows]
+        return [agreement_row(row) for row in rows]
 
     def agreement(self, sla_id: str) -> Mapping[str, Any]:
-        return _agreement(_only(self._reader.rows("view_agreement", sla_id=sla_id), "agreement", sla_id))
+        return agreement_row(_only(self._reader.rows("view_agreement", sla_id=sla_id), "agreement", sla_id))
 
     def tenants(self) -> Sequence[str]:
         return self._reader.tenants("view_agreement")
@@ -88,7 +92,7 @@ class StoredViews:
     def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
         """{sla_id, period, index, start_ns, end_ns, state, cells, excluded_requests, exclusions, doc_sha256, seq} by
         index."""
-        rows = [_window(row) for row in self._reader.rows("view_window", sla_id=sla_id, period=period)]
+        rows = [window_row(row) for row in self._reader.rows("view_window", sla_id=sla_id, period=period)]
         return sorted(rows, key=lambda row: int(row["index"]))
 
     def statements(self, sla_id: str | None = None) -> Sequence[Mapping[str, Any]]:
@@ -98,37 +102,61 @@ class StoredViews:
         * ``attestation``: {circuit, circuit_id, signals, proof_hash, proof, dev_key, seq} or null,
         * ``anchor``: {chain_id, registry, tx_hash, block_number, block_hash, leaf, confirmed, confirmations, seq} or
           null. Once it is confirmed, transaction and block are those that were confirmed, and ``confirmations`` is
-          how many blocks stood then, its own included; before, it is 0.
+          how many blocks stood then, its own included; before, it is 0,
+        * ``standing``: draft, final or restated, ``restated_by``: the id of the version that replaced it or null, and
+          ``accepts_until_ns``: until when late facts are taken,
+        * of a restatement ``restates``, ``reason``, ``objective_deltas`` and ``credit_delta``; null in others.
         """
         found = self._reader.rows("view_statement", **_filter(sla_id))
-        return sorted(self._statements(found, self._reader.rows), key=_by_start)
+        return sorted(self._statements(found, self._reader.rows), key=by_start)
 
     def statements_page(
-        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
+        self,
+        *,
+        sla_ids: frozenset[str] | None = None,
+        after: tuple[int, str] | None = None,
+        newest: bool = False,
+        limit: int,
     ) -> Sequence[Mapping[str, Any]]:
-        rows = self._page_of_statements("view_statement", sla_ids, after, limit)
+        if newest:
+            rows = self._newest("view_statement", sla_ids, after, limit)
+        else:
+            rows = self._page_of_statements("view_statement", sla_ids, after, limit)
         return self._statements(rows, self._among(rows))
+
+    def due_statements(
+        self, now_ns: int, *, after: tuple[int, str] | None = None, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        order = ("due_ns", "statement_id")
+        rows = self._reader.page("view_standing", order, after=after, before=now_ns + 1, limit=limit, standing="draft")
+        return [{name: row.columns[name] for name in ("statement_id", "sla_id", "due_ns")} for row in rows]
 
     def statement(self, statement_id: str) -> Mapping[str, Any]:
         row = _only(self._reader.rows("view_statement", statement_id=statement_id), "statement", statement_id)
-        attestation = self._reader.rows("view_attestation", statement_id=statement_id)
-        anchor = self._reader.rows("view_anchor", statement_id=statement_id)
-        confirmation = self._reader.rows("view_anchor_confirmation", statement_id=statement_id)
-        return _statement(row, next(iter(attestation), None), next(iter(anchor), None), next(iter(confirmation), None))
+        (found,) = self._statements([row], self._among([row]))
+        return found
 
     def credits(
-        self, *, sla_ids: frozenset[str] | None = None, after: tuple[int, str] | None = None, limit: int
+        self,
+        *,
+        sla_ids: frozenset[str] | None = None,
+        after: tuple[int, str] | None = None,
+        newest: bool = False,
+        limit: int,
     ) -> Sequence[Mapping[str, Any]]:
-        rows = self._page_of_statements("view_credit", sla_ids, after, limit)
+        if newest:
+            rows = self._newest("view_credit", sla_ids, after, limit, credited=1)
+        else:
+            rows = self._page_of_statements("view_credit", sla_ids, after, limit)
         attestations = _by_statement(self._among(rows)("view_attestation"))
-        return [_credit(row, attestations.get(row.columns["statement_id"])) for row in rows]
+        return [credit_row(row, attestations.get(row.columns["statement_id"])) for row in rows]
 
     def windows_page(self, sla_id: str, period: str, *, after: int | None, limit: int) -> Sequence[Mapping[str, Any]]:
         place = None if after is None else (after,)
         rows = self._reader.page(
             "view_window", ("window_index",), after=place, limit=limit, sla_id=sla_id, period=period
         )
-        return [_window(row) for row in rows]
+        return [window_row(row) for row in rows]
 
     def violations(
         self,
@@ -152,7 +180,7 @@ class StoredViews:
         return row
 
     def exclusions(self, sla_id: str) -> Sequence[Mapping[str, Any]]:
-        rows = [_exclusion(row) for row in self._reader.rows("view_exclusion", sla_id=sla_id)]
+        rows = [exclusion_row(row) for row in self._reader.rows("view_exclusion", sla_id=sla_id)]
         return sorted(rows, key=lambda row: (row["from_ns"], str(row["exclusion_id"])))
 
     def credit_lines(
@@ -190,17 +218,27 @@ class StoredViews:
         return totals
 
     def webhooks(self) -> Sequence[Mapping[str, Any]]:
-        return sorted(map(_webhook, self._reader.rows("view_webhook")), key=lambda row: str(row["id"]))
+        return sorted(map(webhook_row, self._reader.rows("view_webhook")), key=lambda row: str(row["id"]))
 
     def webhook(self, endpoint_id: str) -> Mapping[str, Any]:
         rows = self._reader.rows("view_webhook", endpoint_id=endpoint_id)
-        return _webhook(_only(rows, "webhook endpoint", endpoint_id))
+        return webhook_row(_only(rows, "webhook endpoint", endpoint_id))
 
     def _page_of_statements(
         self, view: str, sla_ids: frozenset[str] | None, after: tuple[int, str] | None, limit: int
     ) -> Sequence[ViewRow]:
         order = ("start_ns", "statement_id")
         return self._reader.page(view, order, after=after, limit=limit, **_given(sla_id=sla_ids))
+
+    def _newest(
+        self, view: str, sla_ids: frozenset[str] | None, after: tuple[int, str] | None, limit: int, **equal: int
+    ) -> Sequence[ViewRow]:
+        """A page of a view about statements, of those that stand."""
+        order, standing = ("start_ns", "statement_id"), frozenset({Standing.DRAFT, Standing.FINAL})
+        wanted = {**_given(sla_id=sla_ids), "standing": standing, **equal}
+        page = self._reader.page("view_standing", order, after=after, limit=limit, **wanted)
+        found = _by_statement(self._among(page)(view))
+        return [found[row.columns["statement_id"]] for row in page]
 
     def _among(self, rows: Sequence[ViewRow]) -> _RowsOf:
         """Rows of other views about the statements of these rows."""
@@ -209,13 +247,10 @@ class StoredViews:
 
     def _statements(self, rows: Sequence[ViewRow], rows_of: _RowsOf) -> list[dict[str, Any]]:
         """Statements with what was proved, anchored and confirmed of them."""
-        attestations, anchors, confirmations = (
-            _by_statement(rows_of(view)) for view in ("view_attestation", "view_anchor", "view_anchor_confirmation")
-        )
+        views = ("view_standing", "view_attestation", "view_anchor", "view_anchor_confirmation")
+        standings, *others = (_by_statement(rows_of(view)) for view in views)
         named = ((row, row.columns["statement_id"]) for row in rows)
-        return [
-            _statement(row, attestations.get(name), anchors.get(name), confirmations.get(name)) for row, name in named
-        ]
+        return [statement_row(row, standings[name], *(each.get(name) for each in others)) for row, name in named]
 
     def _violations(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
         """Violations with the sum of their credit lines."""
@@ -225,14 +260,14 @@ class StoredViews:
             name, currency = line.columns["violation_id"], line.body["currency"]
             credit = sums.setdefault(name, {"currency": currency, "minor_units": 0})
             credit["minor_units"] += int(line.body["minor_units"])
-        return [_violation(row, sums.get(row.columns["violation_id"])) for row in rows]
+        return [violation_row(row, sums.get(row.columns["violation_id"])) for row in rows]
 
     def _lines(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
         """Lines with what was proved and anchored of their statements."""
         rows_of = self._among(rows)
         attestations, anchors = (_by_statement(rows_of(view)) for view in ("view_attestation", "view_anchor"))
         found = ((row, row.columns["statement_id"]) for row in rows)
-        return [_credit_line(row, attestations.get(name), anchors.get(name)) for row, name in found]
+        return [credit_line_row(row, attestations.get(name), anchors.get(name)) for row, name in found]
 
     def evidence(self, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[Mapping[str, Any]]:
         """{event_id, service, kind, from_ns, to_ns, severity, ..., seq} of what was recorded about a service in
@@ -246,7 +281,7 @@ class StoredViews:
             for view in ("view_telemetry", "view_breaker")
             for row in self._reader.telling(view, service, start_ns, end_ns, limit)
         ]
-        return [_evidence(row) for row in sorted(found, key=telling_order)[:limit]]
+        return [evidence_row(row) for row in sorted(found, key=telling_order)[:limit]]
 
     def telemetry_source(self, service: str, source: str) -> Mapping[str, Any] | None:
         """{digest, format, media_type, scraped_at_ns} of the last batch a source recorded about a service."""
@@ -262,151 +297,6 @@ def telling_order(row: ViewRow) -> tuple[int, int, str, str]:
 
 def _by_statement(rows: Iterable[ViewRow]) -> Mapping[str, ViewRow]:
     return {row.columns["statement_id"]: row for row in rows}
-
-
-def _evidence(row: ViewRow) -> dict[str, Any]:
-    columns = {name: row.columns[name] for name in ("service", "event_id", "from_ns", "to_ns", "severity")}
-    body = dict(row.body)
-    if "breaker" in body:
-        body |= {"event": body["kind"], "kind": "breaker_event"}
-    return {**columns, **body, "seq": row.seq}
-
-
-def _agreement(row: ViewRow) -> dict[str, Any]:
-    return {"sla_id": row.columns["sla_id"], **row.body, "seq": row.seq}
-
-
-def _window(row: ViewRow) -> dict[str, Any]:
-    columns = row.columns
-    return {
-        "exclusions": {},
-        **row.body,
-        "sla_id": columns["sla_id"],
-        "period": columns["period"],
-        "index": columns["window_index"],
-        "start_ns": columns["start_ns"],
-        "end_ns": int(row.body["end_ns"]),
-        "seq": row.seq,
-    }
-
-
-def _statement(
-    row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | None, confirmation: ViewRow | None
-) -> dict[str, Any]:
-    credit = row.body["credit"]
-    return {
-        **row.body,
-        "id": row.columns["statement_id"],
-        "sla_id": row.columns["sla_id"],
-        "start_ns": row.columns["start_ns"],
-        "end_ns": int(row.body["end_ns"]),
-        "credit": credit and {**credit, "minor_units": int(credit["minor_units"])},
-        "attestation": _detail(attestation),
-        "anchor": _anchor(anchor, confirmation),
-        "seq": _last_seq(row, attestation, anchor, confirmation),
-    }
-
-
-def _credit(row: ViewRow, attestation: ViewRow | None) -> dict[str, Any]:
-    return {
-        "statement_id": row.columns["statement_id"],
-        "sla_id": row.columns["sla_id"],
-        "period": row.body["period"],
-        "currency": row.body["currency"],
-        "minor_units": int(row.body["minor_units"]),
-        "status": "issued",
-        "proof_ref": attestation.body["proof_hash"] if attestation else None,
-        "seq": _last_seq(row, attestation),
-    }
-
-
-def _violation(row: ViewRow, credit: Mapping[str, Any] | None) -> dict[str, Any]:
-    columns = row.columns
-    return {
-        "ended_by": None,
-        "reason": None,
-        "clause": None,
-        "unit": None,
-        **row.body,
-        "id": columns["violation_id"],
-        "sla_id": columns["sla_id"],
-        "objective": columns["objective"],
-        "state": columns["state"],
-        "start_ns": columns["start_ns"],
-        "end_ns": int(row.body["to_ns"]),
-        "credit": credit,
-        "seq": row.seq,
-    }
-
-
-def _exclusion(row: ViewRow) -> dict[str, Any]:
-    announced = row.body["announced_at_ns"]
-    return {
-        "withdrawn_reason": None,
-        "withdrawn_by": None,
-        **row.body,
-        "sla_id": row.columns["sla_id"],
-        "exclusion_id": row.columns["exclusion_id"],
-        "state": row.columns["state"],
-        "from_ns": row.columns["start_ns"],
-        "to_ns": int(row.body["to_ns"]),
-        "announced_at_ns": None if announced is None else int(announced),
-        "seq": row.seq,
-    }
-
-
-def _webhook(row: ViewRow) -> dict[str, Any]:
-    until = row.body["old_secret_until_ns"]
-    return {
-        **row.body,
-        "id": row.columns["endpoint_id"],
-        "old_secret_until_ns": None if until is None else int(until),
-        "state": row.columns["state"],
-        "seq": row.seq,
-    }
-
-
-def _credit_line(row: ViewRow, attestation: ViewRow | None, anchor: ViewRow | None) -> dict[str, Any]:
-    columns, body = row.columns, row.body
-    drafted = columns["status"] == "issued" and body["proof_due"] and attestation is None
-    return {
-        **body,
-        "id": columns["line_id"],
-        "statement_id": columns["statement_id"],
-        "sla_id": columns["sla_id"],
-        "violation_id": columns["violation_id"],
-        "start_ns": columns["start_ns"],
-        "minor_units": int(body["minor_units"]),
-        "status": "draft" if drafted else columns["status"],
-        "proof_ref": attestation.body["proof_hash"] if attestation else None,
-        "anchor_tx": anchor.body["tx_hash"] if anchor else None,
-        "line_seq": row.seq,
-        "seq": _last_seq(row, attestation, anchor),
-    }
-
-
-def _detail(row: ViewRow | None) -> dict[str, Any] | None:
-    return None if row is None else {**row.body, "seq": row.seq}
-
-
-def _anchor(anchor: ViewRow | None, confirmation: ViewRow | None) -> dict[str, Any] | None:
-    if anchor is None:
-        return None
-    placed = {"confirmations": 0} if confirmation is None else confirmation.body
-    return {
-        **anchor.body,
-        **placed,
-        "confirmed": confirmation is not None,
-        "seq": _last_seq(anchor, confirmation),
-    }
-
-
-def _last_seq(*rows: ViewRow | None) -> int:
-    return max(row.seq for row in rows if row is not None)
-
-
-def _by_start(row: Mapping[str, Any]) -> tuple[int, int, str]:
-    return row["start_ns"], row["statement_version"], row["id"]
 
 
 def _given(**wanted: str | frozenset[str] | None) -> dict[str, str | frozenset[str]]:

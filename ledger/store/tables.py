@@ -312,6 +312,18 @@ view_window = _view(
 )
 view_statement = _view("view_statement", [_text_key("statement_id", 120)], [_sla_id(), _start_ns()])
 view_credit = _view("view_credit", [_text_key("statement_id", 120)], [_sla_id(), _start_ns()])
+# Of the versions of a statement those that nothing replaced are listed, and found once they are due to be final.
+view_standing = _view(
+    "view_standing",
+    [_text_key("statement_id", 120)],
+    [
+        _sla_id(),
+        _start_ns(),
+        Column("standing", String(10), nullable=False),
+        Column("credited", Integer, nullable=False),
+        Column("due_ns", _BIGINT, nullable=False),
+    ],
+)
 view_attestation = _view("view_attestation", [_statement_id()])
 view_anchor = _view("view_anchor", [_statement_id()])
 view_anchor_confirmation = _view("view_anchor_confirmation", [_statement_id()])
@@ -386,6 +398,7 @@ view_webhook = _view(
 for _table, _key in (
     (view_statement, "statement_id"),
     (view_credit, "statement_id"),
+    (view_standing, "statement_id"),
     (view_violation, "violation_id"),
     (view_credit_line, "line_id"),
 ):
@@ -399,6 +412,7 @@ Index(
     view_credit_line.c.line_id,
 )
 Index(None, view_credit_line.c.tenant, view_credit_line.c.violation_id)
+Index(None, view_standing.c.tenant, view_standing.c.standing, view_standing.c.due_ns, view_standing.c.statement_id)
 
 VIEW_TABLES = {
     table.name: table
@@ -407,6 +421,7 @@ VIEW_TABLES = {
         view_window,
         view_statement,
         view_credit,
+        view_standing,
         view_attestation,
         view_anchor,
         view_violation,

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Select, delete, func, literal, select, tuple_
 from ledger.domain.telemetry import HOUR_NS
 from ledger.store.bulk import upsert_rows
 from ledger.store.projections import Place, RowChange
-from ledger.store.queries import ViewRow
 from ledger.store.tables import VIEW_TABLES
+from ledger.store.view_rows import ViewRow
 
 
 class SqlViewWriter:

@@ -17,6 +17,7 @@ from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
 from ledger.app.closing import Schedule
 from ledger.app.commands import Commands
 from ledger.app.cosigning import WitnessedPublishing
+from ledger.app.finality import DueWork, Finality
 from ledger.app.log_keys import rotate_log_key
 from ledger.app.outbox import OutboxRunner, Stage, StageWork
 from ledger.app.queries import ChainStatus, SchemaState
@@ -163,7 +164,9 @@ class Services:
         self._provers = {circuit.name: Groth16Prover(circuit, keys) for circuit in circuits}
         self.attestor = CircuitAttestor(circuits, self._provers)
         self.collectors = KeyringCollectors(self.keyring)
-        self.schedule = Schedule(self.database, self.attestor, self.clock)
+        self.schedule = DueWork(
+            Schedule(self.database, self.attestor, self.clock), Finality(self.database, self.attestor, self.clock)
+        )
         self.watch = Watch(self.database, judge_of(self))
         embedded = workers.broker_url is None
         self.holder = directory_holder(folder) if embedded else process_holder()

@@ -284,3 +284,54 @@ def test_an_erased_payload_is_null_and_its_leaf_stays(ledger: Any, client: Clien
     after, record = client.get("/v1/events").json()["items"]
     assert after == {**before, "payload": None, "salt": None}
     assert (before["payload"]["index"], record["payload"]["event_id"]) == (0, receipt.event_id)
+
+
+class TestVersions:
+    """A statement that another version replaced is shown where all versions are asked for, or it by its id."""
+
+    def restate(self, ledger: Any) -> tuple[str, str, str]:
+        """An agreement, the first and the second version of its statement."""
+        sla_id = ledger.agreement(1)
+        first = ledger.statement(sla_id, credit={"currency": "USD", "minor_units": "50000"})
+        second = first.removesuffix("v1") + "v2"
+        ledger.statement(
+            sla_id,
+            statement_id=second,
+            statement_version=2,
+            accepts_until_ns="1704067200000000000",
+            restates={"statement_id": first, "event_id": "0" * 8 + "-0000-0000-0000-" + "0" * 12, "facts": []},
+            reason="a batch came late",
+            objective_deltas=[
+                {
+                    "id": "availability",
+                    "good": {"old": 999_950, "new": 999_949, "difference": -1},
+                    "valid": {"old": 1_000_000, "new": 1_000_000, "difference": 0},
+                    "state": {"old": "breached", "new": "breached"},
+                }
+            ],
+            credit_delta={"currency": "USD", "old": "50000", "new": "80000", "difference": "30000"},
+        )
+        return sla_id, first, second
+
+    def test_lists_have_the_newest_unless_all_are_asked_for(self, ledger: Any, client: Client) -> None:
+        _, first, second = self.restate(ledger)
+
+        def ids(path: str, member: str, **asked: str) -> list[str]:
+            return [item[member] for item in client.get(path, params=asked).json()["items"]]
+
+        assert ids("/v1/statements", "id") == [second]
+        assert ids("/v1/statements", "id", versions="all") == [first, second]
+        assert ids("/v1/credits", "statement_id") == [second]
+        assert ids("/v1/credits", "statement_id", versions="all") == [first, second]
+        assert client.get("/v1/statements", params={"versions": "oldest"}).status_code == 400
+
+    def test_each_says_how_it_stands_and_the_newer_one_what_it_replaces(self, ledger: Any, client: Client) -> None:
+        _, first, second = self.restate(ledger)
+        old, new = (client.get(f"/v1/statements/{name}").json()["statement"] for name in (first, second))
+        assert (old["standing"], old["restated_by"], old["restates"], old["reason"]) == ("restated", second, None, None)
+        assert (new["standing"], new["restated_by"], new["reason"]) == ("draft", None, "a batch came late")
+        assert new["restates"]["statement_id"] == first
+        assert new["accepts_until"]["rfc3339"] == "2024-01-01T00:00:00Z"
+        assert new["credit_delta"]["old"]["amount"] == "500.00"
+        assert new["credit_delta"]["difference"] == {"currency": "USD", "minor_units": "30000", "amount": "300.00"}
+        assert new["objective_deltas"][0]["good"] == {"old": 999_950, "new": 999_949, "difference": -1}

@@ -146,6 +146,37 @@ def statement(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0, credit: s
     return NewEvent("statement_issued", payload, start_ns)
 
 
+def restatement(version: int = 2, *, sla_id: str = SLA_ID, day: int = 0, credit: str | None = "150000") -> NewEvent:
+    """A version that replaces the one before it."""
+    event = statement(version, sla_id=sla_id, day=day, credit=credit)
+    added = {
+        "accepts_until_ns": str(START_NS + (day + 31) * 24 * HOUR_NS),
+        "restates": {
+            "statement_id": statement_id(version - 1, sla_id=sla_id, day=day),
+            "event_id": "00000000-0000-0000-0000-000000000000",
+            "facts": ["00000000-0000-0000-0000-000000000001"],
+        },
+        "reason": "a batch came late",
+        "objective_deltas": [
+            {
+                "id": "availability",
+                "good": {"old": 99, "new": 99, "difference": 0},
+                "valid": {"old": 99, "new": 100, "difference": 1},
+                "state": {"old": "met", "new": "breached"},
+            }
+        ],
+        "credit_delta": {"currency": "USD", "old": "120000", "new": credit, "difference": "30000"},
+    }
+    return NewEvent(event.type, {**event.payload, **added}, event.occurred_at_ns)
+
+
+def finalized(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0) -> NewEvent:
+    names = ("statement_id", "sla_id", "period", "start_ns", "end_ns", "statement_version", "state", "credit")
+    said = statement(version, sla_id=sla_id, day=day).payload
+    payload = {name: said[name] for name in names} | {"accepts_until_ns": str(START_NS + (day + 31) * 24 * HOUR_NS)}
+    return NewEvent("statement_finalized", payload, START_NS)
+
+
 def statement_id(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0) -> str:
     return f"{sla_id[2:14]}.2023-12-{19 + day}.v{version}"
 

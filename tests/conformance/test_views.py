@@ -24,10 +24,12 @@ from tests.conformance.samples import (
     breaker,
     document,
     exclusion,
+    finalized,
     line_applied,
     line_issued,
     line_reversed,
     point,
+    restatement,
     statement,
     statement_id,
     telemetry,
@@ -167,6 +169,57 @@ def test_an_anchor_stands_where_it_was_confirmed(database: AnyDatabase) -> None:
     confirmed = row["anchor"]
     assert (confirmed["confirmed"], confirmed["confirmations"], confirmed["block_number"]) == (True, 12, 9)
     assert (confirmed["leaf"], confirmed["seq"], row["seq"]) == (placed["leaf"], 2, 2)
+
+
+DAY_NS = 24 * HOUR_NS
+
+
+def test_a_statement_is_a_draft_until_it_is_final_or_replaced(database: AnyDatabase) -> None:
+    append(database, statement(), statement(day=1))
+    with database.read() as tx:
+        draft = tx.views.statement(statement_id())
+    assert (draft["standing"], draft["restated_by"], draft["restates"]) == ("draft", None, None)
+    # It does not say until when facts are taken: those of its release were for 30 days.
+    assert draft["accepts_until_ns"] == START_NS + 31 * DAY_NS
+    seq = append(database, restatement())
+    with database.read() as tx:
+        first, second = tx.views.statement(statement_id()), tx.views.statement(statement_id(2))
+    assert (first["standing"], first["restated_by"], first["seq"]) == ("restated", statement_id(2), seq)
+    assert (second["standing"], second["restates"]["statement_id"]) == ("draft", statement_id())
+    assert second["credit_delta"] == {"currency": "USD", "old": 120_000, "new": 150_000, "difference": 30_000}
+    seq = append(database, finalized(2))
+    with database.read() as tx:
+        assert [row["standing"] for row in tx.views.statements()] == ["restated", "final", "draft"]
+        assert tx.views.statement(statement_id(2))["seq"] == seq
+
+
+def test_the_newest_versions_can_be_listed_alone(database: AnyDatabase) -> None:
+    append(database, statement(), statement(day=1, credit=None), restatement(), statement(sla_id=OTHER_SLA_ID))
+    mine = frozenset({SLA_ID})
+    with database.read() as tx:
+        pages = [tx.views.statements_page(sla_ids=mine, newest=newest, limit=9) for newest in (True, False)]
+        newest, every = ([row["id"] for row in page] for page in pages)
+        credited = [row["statement_id"] for row in tx.views.credits(sla_ids=mine, newest=True, limit=9)]
+        after = (START_NS, statement_id(2))
+        rest = [row["id"] for row in tx.views.statements_page(sla_ids=mine, after=after, newest=True, limit=9)]
+        assert len(tx.views.statements_page(newest=True, limit=9)) == 3
+    assert newest == [statement_id(2), statement_id(day=1)]
+    assert every == [statement_id(), statement_id(2), statement_id(day=1)]
+    assert rest == [statement_id(day=1)]
+    assert credited == [statement_id(2)]
+
+
+def test_drafts_are_found_when_they_are_due(database: AnyDatabase) -> None:
+    append(database, statement(), statement(day=1), statement(day=2), restatement(day=1), finalized(day=2))
+    due_ns = START_NS + 31 * DAY_NS
+    with database.read() as tx:
+        assert tx.views.due_statements(due_ns - 1, limit=9) == []
+        (first,) = tx.views.due_statements(due_ns, limit=9)
+        both = tx.views.due_statements(due_ns + 9 * DAY_NS, limit=9)
+        (rest,) = tx.views.due_statements(due_ns + 9 * DAY_NS, after=(due_ns, statement_id()), limit=9)
+    assert first == {"statement_id": statement_id(), "sla_id": SLA_ID, "due_ns": due_ns}
+    assert [row["statement_id"] for row in both] == [statement_id(), statement_id(2, day=1)]
+    assert rest == both[1]
 
 
 def test_statements_come_by_period_and_version(database: AnyDatabase) -> None:

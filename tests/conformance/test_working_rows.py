@@ -125,6 +125,23 @@ def taken(tx: Transaction, now_ns: int = 100, *, holder: str = HOLDER) -> Lease:
 
 
 class TestOutbox:
+    def test_tells_whether_stages_of_events_are_unfinished(self, database: AnyDatabase) -> None:
+        first, second = append(database, 2)
+        with database.begin() as tx:
+            tx.outbox.add(first, "evaluate")
+            assert tx.outbox.unfinished([second, first], stages=["evaluate", "compensate"])
+            assert not tx.outbox.unfinished([first], stages=["compensate"])
+            assert not tx.outbox.unfinished([second], stages=["evaluate"])
+            assert not tx.outbox.unfinished([], stages=["evaluate"])
+        database.wait_sequenced([first, second])
+        with database.begin() as tx:
+            tx.outbox.done(taken(tx))
+            assert not tx.outbox.unfinished([first], stages=["evaluate"])
+            tx.outbox.add(second, "evaluate")
+        with database.begin() as tx:
+            tx.outbox.fail(taken(tx), error="x", retry_at_ns=None)
+            assert tx.outbox.unfinished([second], stages=["evaluate"])
+
     def test_hands_out_work_in_the_order_it_was_queued(self, database: AnyDatabase) -> None:
         first, second = append(database, 2)
         with database.begin() as tx:

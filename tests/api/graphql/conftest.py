@@ -93,7 +93,18 @@ def world(ledger: Any, make_objective: Any) -> World:
         make_objective("ttft", 960, 1000, "95", "met"),
         make_objective("response", 0, 0, "99", "no_data"),
     ]
-    statements = [ledger.statement(sla_id, day, objectives=objectives) for day in range(2)]
+    restated = {
+        "objective_deltas": [
+            {
+                "id": "availability",
+                "good": {"old": 999_950, "new": 999_949, "difference": -1},
+                "valid": {"old": None, "new": 1_000_000, "difference": 1_000_000},
+                "state": {"old": "met", "new": "breached"},
+            }
+        ],
+        "credit_delta": {"currency": "USD", "old": None, "new": "80000", "difference": "80000"},
+    }
+    statements = [ledger.statement(sla_id, day, objectives=objectives, **restated) for day in range(2)]
     ledger.attest(statements[0], sla_id)
     ledger.anchor(statements[0], sla_id)
     return World(ledger, sla_id, statements)

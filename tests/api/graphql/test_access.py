@@ -238,12 +238,20 @@ def test_every_field_is_given_or_withheld_as_the_policy_says(ask: Asker, world: 
     query = """query ($id: ID!, $sla: ID!) {
       statement(id: $id) {
         credit { amount } trace unattested_reasons: unattestedReasons
+        credit_delta: creditDelta { old { amount } difference { amount } }
+        objective_deltas: objectiveDeltas { id good { difference } newState }
         attestation { proof } anchor { leaf } objectives { targetPercent }
       }
       agreement(slaId: $sla) { document }
     }"""
     answer = ask(query, by=principal, variables={"id": world.statements[0], "sla": world.sla_id})
     statement, agreement = answer["data"]["statement"], answer["data"]["agreement"]
+    if statement["objective_deltas"] is not None:
+        assert statement["objective_deltas"] == [
+            {"id": "availability", "good": {"difference": "-1"}, "newState": "breached"}
+        ]
+    if statement["credit_delta"] is not None:
+        assert statement["credit_delta"] == {"old": None, "difference": {"amount": "800.00"}}
     found = {("statement", name): statement[name] for name in FIELD_SCOPES["statement"]}
     found["objective_result", "target"] = statement["objectives"][0]["targetPercent"]
     found["agreement", "document"] = agreement["document"]

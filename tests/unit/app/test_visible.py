@@ -33,6 +33,8 @@ ROW: dict[str, Any] = {
     "sla_id": SLA_ID,
     "doc_sha256": "ab" * 32,
     "credit": {"currency": "USD", "minor_units": 5},
+    "credit_delta": {"currency": "USD", "old": None, "new": 5, "difference": 5},
+    "objective_deltas": [],
     "trace": {"steps": []},
     "unattested_reasons": ["a tier without a place in the circuit"],
     "attestation": {"signals": ["5"]},
