@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
@@ -13,8 +13,6 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.bad_requests import WorstRequests
 from ledger.domain.credit_events import MAX_SHOWN_CHARS
 from ledger.domain.exclusions import Excluded
-from ledger.domain.observation import Rows
-from ledger.domain.samples import REQUESTS, format_of
 from ledger.domain.schema import HIDDEN_CHARACTER
 from ledger.domain.violations import Violation
 
@@ -38,8 +36,8 @@ class FindRequests(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestFinder:
-    """``FindRequests`` over batches of request logs. Each batch is read once for all violations, and for its trace ids
-    once more where it holds one of the worst requests."""
+    """``FindRequests`` over batches of request and sample logs. Each batch is read once for all violations, and for its
+    trace ids once more where it holds one of the worst requests."""
 
     read_rows: ReadRows
     read_traces: ReadTraces
@@ -54,9 +52,7 @@ class RequestFinder:
     ) -> Sequence[Sequence[dict[str, Any]]]:
         looking = WorstRequests(agreement, found, excluded)
         for digest in sorted(batches):
-            data = tx.batches.get(digest)
-            if format_of(data) == REQUESTS:
-                looking.take(digest, cast(Rows, self.read_rows(data)))
+            looking.take(digest, self.read_rows(tx.batches.get(digest)))
         worst = looking.worst()
         lines: defaultdict[str, set[int]] = defaultdict(set)
         for each in (bad for of_one in worst for bad in of_one):

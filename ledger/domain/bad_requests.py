@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
-from ledger.domain.observation import RequestColumns, RequestRow, Rows
+from ledger.domain.observation import RequestColumns, RequestRow, Rows, SampleRow, SampleRows
 from ledger.domain.outcome import OutcomeRule
+from ledger.domain.samples import Refused, SampleRule
 from ledger.domain.violations import Violation
 
 MAX_KEPT = 20
@@ -25,9 +26,11 @@ _SLACK = 50
 
 @dataclass(frozen=True, slots=True)
 class BadRequest:
-    """One row that is bad for an objective: ``line`` (from 1) of the batch of digest ``batch``.
+    """One row that is bad for an objective: ``line`` (from 1) of the batch of digest ``batch``; a request, or a sample
+    by its id.
 
-    ``error_code`` is None where it was too slow, by its ``latency_ns``, or where its id has two bodies (``conflict``).
+    ``error_code`` is None where it was too slow, by its ``latency_ns``, or where its id has two bodies (``conflict``);
+    a sample has neither.
     """
 
     request_id: str
@@ -49,6 +52,7 @@ class WorstRequests:
         self._service = agreement.service
         self._excluded = excluded
         self._rule = OutcomeRule(agreement)
+        self._samples = SampleRule(agreement)
         index = {objective.id: at for at, objective in enumerate(agreement.objectives)}
         self._looked_for = [(index[each.objective.id], each) for each in found]
         self._start_ns = min((each.interval.start_ns for each in found), default=0)
@@ -56,11 +60,13 @@ class WorstRequests:
         self._kept: list[dict[str, BadRequest]] = [{} for _ in found]
         self._bodies: dict[str, bytes] = {}
 
-    def take(self, batch: str, rows: Rows) -> None:
-        """Look through the rows of a batch."""
+    def take(self, batch: str, rows: Rows | SampleRows) -> None:
+        """Look through the rows of a batch, of requests or of samples."""
         for each in rows:
             if isinstance(each, RequestRow):
                 self._look(batch, each)
+            elif isinstance(each, SampleRow):
+                self._look_at_sample(batch, each)
             elif isinstance(each, RequestColumns) and self._touches(each.starts_ns):
                 for row in each.rows():
                     self._look(batch, row)
@@ -85,6 +91,15 @@ class WorstRequests:
             counted = self._rule.counted(outcome, index)
             if counted is not None and counted[1] > 0:
                 self._keep(kept, _bad(batch, row, violation, conflict))
+
+    def _look_at_sample(self, batch: str, row: SampleRow) -> None:
+        if self._excluded.parts and self._excluded.position(row.at_ns) is not None:
+            return
+        found = self._samples.counted(row)
+        bad = set() if isinstance(found, Refused) else {each.objective for each in found if each.bad}
+        for (index, violation), kept in zip(self._looked_for, self._kept, strict=True):
+            if index in bad and row.at_ns in violation.interval:
+                self._keep(kept, BadRequest(row.sample_id, row.at_ns, batch, row.line, None, None, conflict=False))
 
     def _keep(self, kept: dict[str, BadRequest], found: BadRequest) -> None:
         earlier = kept.get(found.request_id)

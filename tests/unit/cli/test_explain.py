@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,22 @@ def test_a_file_that_is_no_bundle_is_refused(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "x.json").write_text("{}")
     assert main(["explain", str(tmp_path / "x.json")]) == 2
     assert "x.json" in capsys.readouterr().err
+
+
+def test_a_bundle_is_explained_with_nothing_installed_but_the_verifier() -> None:
+    program = (
+        "import sys\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('sqlalchemy', 'litestar', 'web3', 'alembic', 'strawberry', 'celery'):\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "from ledger.cli.main import main\n"
+        f"sys.exit(main(['explain', {str(VECTORS / 'bundle.json')!r}]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the credit: 2000.00 USD" in done.stdout
 
 
 HOUR_NS = 3600 * 10**9

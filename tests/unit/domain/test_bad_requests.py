@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ledger.domain.bad_requests import MAX_KEPT, WorstRequests
-from ledger.domain.observation import RequestColumns, RequestRow
+from ledger.domain.observation import RequestColumns, RequestRow, SampleRow
 from ledger.domain.violations import violations
 from tests.unit.domain import samples
 
@@ -86,3 +87,32 @@ def test_other_services_and_excluded_codes_are_no_evidence() -> None:
     looking = WorstRequests(agreement, [each for each in found if each.objective.id == "availability"])
     looking.take(DIGEST, [at(3.1, "limited", 1, code=429), at(3.2, "failed", 2, code=500)])
     assert [[each.request_id for each in kept] for kept in looking.worst()] == [["failed"]]
+
+
+def test_bad_samples_are_named_by_their_ids() -> None:
+    def promise(plain: dict[str, Any]) -> None:
+        plain["objectives"].append(
+            {
+                "id": "true",
+                "method": "total_ratio",
+                "indicator": "hallucination",
+                "target": "95",
+                "evaluator": "judge v2",
+            }
+        )
+
+    agreement = samples.agreement(promise)
+    found = violations(agreement, samples.windows(agreement, {3: ((9, 0), (9, 0), (9, 0), (0, 9))}))
+    looking = WorstRequests(agreement, found)
+    at_ns = found[0].interval.start_ns
+
+    def sample(name: str, line: int, counts: tuple[int, int, int], evaluator: str = "judge v2") -> SampleRow:
+        return SampleRow(
+            line, name, b"", "example-chat", at_ns, "hallucination", counts, None, evaluator, None, "trace"
+        )
+
+    looking.take(
+        DIGEST, [sample("good", 1, (5, 0, 0)), sample("bad", 2, (4, 1, 0)), sample("other", 3, (0, 5, 0), "x")]
+    )
+    ((kept,),) = looking.worst()
+    assert (kept.request_id, kept.line, kept.error_code, kept.latency_ns) == ("bad", 2, None, None)

@@ -130,6 +130,8 @@ def credit_by_hand(document: Any) -> int:
         elif step["step"] == "impact":
             price = fraction(step["price_per_request"])
             amounts.append(sum((each["valid"] * price for each in step["incidents"]), Fraction(0)))
+        elif step["step"] == "rule":
+            amounts.append(sum((fraction(each["amount"]) for each in step["incidents"]), Fraction(0)))
         elif step["step"] == "combined":
             amount = max(amounts) if step["combine"] == "best" else sum(amounts, Fraction(0))
         elif step["step"] == "cap":
@@ -177,6 +179,18 @@ def test_an_impact_rule_by_hand() -> None:
     document, found = explained(agreement, windows)
     assert found.credit
     assert credit_by_hand(document) == found.credit
+
+
+def test_a_rule_for_lost_time_by_hand() -> None:
+    rule = {"kind": "proportional", "method": "proportional-v1", "objective": "kept", "of": "lost_time"}
+    agreement = terms("downtime_minutes-v1", [rule], minimum="0", caps={"contract": "50 %"})
+    windows = judged(agreement, [(10, 0), *[(0, 7)] * 100, *[(10, 0)] * 1339])
+    document, found = explained(agreement, windows)
+    assert found.credit
+    assert credit_by_hand(document) == found.credit
+    (incident,) = next(step for step in document["credit"]["steps"] if step["step"] == "rule")["incidents"]
+    # 100 of 1,440 minutes of the base of the day.
+    assert fraction(incident["amount"]) == Fraction(agreement.compensation.base * 100, 1440)
 
 
 def test_it_names_clause_method_formula_and_what_was_signed() -> None:
