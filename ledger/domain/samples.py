@@ -14,6 +14,7 @@ a row is rejected, and its period is not settled until a usable row stands under
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -42,6 +43,7 @@ from ledger.errors import ImplausibleCounts
 REQUESTS, SAMPLES = "requests", "samples"
 FORMATS = (REQUESTS, SAMPLES)
 _LOOKED_AT_LINES = 100
+_LOOKED_AT_BYTES = 1_000_000
 _MEASURE_UNIT = 10**9
 _MAY_BE_NEGATIVE = ("gpu_memory_leak", "metric_value")
 
@@ -69,7 +71,8 @@ class Refused(NamedTuple):
 
 def format_of(data: bytes) -> str:
     """Which log this is, by the first object among its first lines: one with sample id and indicator is a sample."""
-    for line in data.split(b"\n", _LOOKED_AT_LINES)[:_LOOKED_AT_LINES]:
+    lines = io.BytesIO(data)
+    for line in (lines.readline(_LOOKED_AT_BYTES) for _ in range(_LOOKED_AT_LINES)):
         if too_deep(line):
             continue
         try:

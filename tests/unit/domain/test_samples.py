@@ -283,6 +283,9 @@ def test_a_sample_in_excluded_time_leaves_both_sides_and_a_conflict_only_with_ev
         (b"", REQUESTS),
         (b"\xff\n" * 200 + b'{"sample_id":"a","indicator":"x"}', REQUESTS),
         (b"[" * 100_000, REQUESTS),
+        (b"[" * 100_000 + b'\n{"sample_id":"a","indicator":"x"}', SAMPLES),
+        (b"x\n" * 99 + b'{"sample_id":"a","indicator":"x"}', SAMPLES),
+        (b"x\n" * 100 + b'{"sample_id":"a","indicator":"x"}', REQUESTS),
     ],
 )
 def test_a_log_is_recognised_by_its_first_object(data: bytes, found: str) -> None:
