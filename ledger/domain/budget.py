@@ -161,7 +161,7 @@ def _burn(
     found = (
         Measuring(agreement.objectives, looked_at, agreement.window_seconds).measure(index)
         if looked_at
-        else Measured(0, 0, 0)
+        else Measured(0, 0, 0, 0)
     )
     interval = Interval(looked_at[0].interval.start_ns, looked_at[-1].interval.end_ns) if looked_at else None
     kind, at_ns = _forecast(budget, found, interval, judged, windows)

@@ -34,7 +34,7 @@ class Measured:
     good: int
     bad: int
     undecided: int
-    volume: int = 0
+    volume: int
 
     @property
     def valid(self) -> int:

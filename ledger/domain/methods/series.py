@@ -65,13 +65,13 @@ class Series:
         starts = range(0, len(self) - windows + 1, step)
 
         def summed(column: Sequence[int]) -> list[int]:
-            before = list(accumulate(column, initial=0))
+            before = list(accumulate(column, initial=0))  # same: only differences are taken
             return [before[at + windows] - before[at] for at in starts]
 
         return Series(summed(self.good), summed(self.bad), [_together(self.states[at : at + windows]) for at in starts])
 
-    def misses(self, target_ppb: int, least: int = 0) -> list[bool]:
-        """Of every window, whether less than the target is good of at least ``least`` that are valid, and of one."""
+    def misses(self, target_ppb: int, least: int = 1) -> list[bool]:
+        """Of every window, whether less than the target is good of at least ``least`` that are valid."""
         lacking = PARTS_PER_BILLION - target_ppb
         return [
             bad > 0 and good + bad >= least and bad * PARTS_PER_BILLION > (good + bad) * lacking
@@ -81,12 +81,10 @@ class Series:
 
 def runs(flags: Sequence[bool]) -> Iterator[range]:
     """The maximal runs of what is true, in order."""
-    marks = bytes(flags)
+    marks = bytes(flags) + b"\0"
     start = marks.find(1)
     while start >= 0:
         stop = marks.find(0, start)
-        if stop < 0:
-            stop = len(marks)
         yield range(start, stop)
         start = marks.find(1, stop)
 

@@ -1,0 +1,170 @@
+"""Small changes to a module, one at a time: what a test must notice.
+
+* a constant: a number by one, ``True`` and ``False`` swapped, a text of the code (no docstring, no message) altered;
+* a comparison: ``<`` and ``<=``, ``==`` and ``!=``, ``in`` and ``not in``, ``is`` and ``is not``;
+* arithmetic: ``+`` and ``-``, ``*`` and ``//``, a sign or ``not`` left out;
+* ``and`` and ``or``; ``min`` and ``max``, ``any`` and ``all``.
+
+A line that ends in ``# same: why`` is left alone: its changes give the same program.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_COMPARISONS = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: ("is not", "is"),
+}
+_ARITHMETIC = {
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "//"),
+    ast.FloorDiv: ("//", "*"),
+    ast.Div: ("/", "*"),
+    ast.Mod: ("%", "//"),
+    ast.Pow: ("**", "*"),
+}
+_LOGIC = {ast.And: ("and", "or"), ast.Or: ("or", "and")}
+_NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_SAME = re.compile(r"#\s*same:\s*\S+")
+# Calls whose texts are for people.
+_MESSAGES = frozenset({"fail", "ImplausibleCounts", "DocumentInvalid", "MoneyInvalid", "CalendarInvalid", "ValueError"})
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: ``old`` at line and column (from 1 and 0) becomes ``new``. ``kind`` is constant, comparison, arithmetic
+    or logic."""
+
+    path: Path
+    kind: str
+    line: int
+    column: int
+    old: str
+    new: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column + 1}: {self.old} -> {self.new} ({self.kind})"
+
+
+def mutants(path: Path, source: str) -> list[Mutant]:
+    """Every mutant of a module, in the order of its lines. ``text`` is the whole changed module."""
+    return sorted(_Maker(path, source).all(), key=lambda each: (each.line, each.column, each.new))
+
+
+class _Maker:
+    def __init__(self, path: Path, source: str) -> None:
+        self._path = path
+        self._lines = source.splitlines(keepends=True)
+        self._tree = ast.parse(source)
+        self._skipped = set(self._not_code())
+
+    def all(self) -> Iterator[Mutant]:
+        for node in ast.walk(self._tree):
+            if id(node) in self._skipped or not hasattr(node, "lineno"):
+                continue
+            if any(_SAME.search(line) for line in self._lines[node.lineno - 1 : node.end_lineno]):
+                continue
+            yield from self._of(node)
+
+    def _of(self, node: ast.AST) -> Iterator[Mutant]:
+        match node:
+            case ast.Constant():
+                yield from self._constant(node)
+            case ast.Compare():
+                lefts = [node.left, *node.comparators]
+                for left, operator, right in zip(lefts, node.ops, node.comparators, strict=False):
+                    yield from self._between("comparison", left, right, _COMPARISONS.get(type(operator)))
+            case ast.BinOp():
+                yield from self._between("arithmetic", node.left, node.right, _ARITHMETIC.get(type(node.op)))
+            case ast.AugAssign():
+                old, new = _ARITHMETIC.get(type(node.op), ("", ""))
+                yield from self._between("arithmetic", node.target, node.value, (f"{old}=", f"{new}=") if old else None)
+            case ast.BoolOp():
+                for left, right in zip(node.values, node.values[1:], strict=False):
+                    yield from self._between("logic", left, right, _LOGIC[type(node.op)])
+            case ast.UnaryOp(op=ast.USub() | ast.Not()):
+                old = "-" if isinstance(node.op, ast.USub) else "not "
+                yield self._mutant("arithmetic" if old == "-" else "logic", node.lineno, node.col_offset, old, "")
+            case ast.Call(func=ast.Name(id=name) as called) if name in _NAMES:
+                yield self._mutant("logic", called.lineno, called.col_offset, name, _NAMES[name])
+            case _:
+                pass
+
+    def _constant(self, node: ast.Constant) -> Iterator[Mutant]:
+        old = ast.get_source_segment("".join(self._lines), node) or ""
+        if isinstance(node.value, bool):
+            yield self._mutant("constant", node.lineno, node.col_offset, old, str(not node.value))
+        elif isinstance(node.value, int):
+            yield self._mutant("constant", node.lineno, node.col_offset, old, str(node.value + 1))
+        elif isinstance(node.value, str) and node.value and node.lineno == node.end_lineno:
+            yield self._mutant("constant", node.lineno, node.col_offset, old, repr(node.value + "~"))
+
+    def _between(self, kind: str, left: ast.expr, right: ast.expr, change: tuple[str, str] | None) -> Iterator[Mutant]:
+        """Change the operator that stands between two nodes on one line, or at the edge of two."""
+        if change is None:
+            return
+        old, new = change
+        at, column = left.end_lineno or 0, left.end_col_offset or 0
+        while at <= right.lineno:
+            line = self._lines[at - 1].encode()
+            stop = right.col_offset if at == right.lineno else len(line)
+            found = re.search(rf"(?<![\w<>=!*/+-]){re.escape(old)}(?![<>=*/])", line[column:stop].decode())
+            if found:
+                yield self._mutant(
+                    kind, at, column + len(line[column:stop].decode()[: found.start()].encode()), old, new
+                )
+                return
+            at, column = at + 1, 0
+
+    def _mutant(self, kind: str, line: int, column: int, old: str, new: str) -> Mutant:
+        changed = self._lines[line - 1].encode()
+        assert changed[column:].startswith(old.encode()), (self._path, line, column, old)
+        changed = changed[:column] + new.encode() + changed[column + len(old.encode()) :]
+        text = "".join([*self._lines[: line - 1], changed.decode(), *self._lines[line:]])
+        return Mutant(self._path, kind, line, column, old, new.strip() or "nothing", text)
+
+    def _not_code(self) -> Iterator[int]:
+        """What no program depends on: docstrings, annotations, and texts in messages and formatted texts."""
+        for node in ast.walk(self._tree):
+            match node:
+                case ast.Expr(value=ast.Constant() as text):
+                    yield id(text)
+                case ast.JoinedStr():
+                    yield from (id(each) for part in node.values for each in _constants(part))
+                case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation):
+                    yield from map(id, ast.walk(annotation))
+                case ast.FunctionDef(returns=ast.expr() as returns):
+                    yield from map(id, ast.walk(returns))
+                case ast.Call(func=ast.Name(id=name)) if name in _MESSAGES | {"TypeVar"}:
+                    texts = [*node.args, *(keyword.value for keyword in node.keywords)]
+                    yield from (id(each) for text in texts for each in ast.walk(text) if isinstance(each, ast.Constant))
+                case ast.keyword(arg="what" | "slots" | "frozen" | "strict", value=value):
+                    yield from map(id, ast.walk(value))
+                case _:
+                    pass
+            if isinstance(node, ast.Assign) and any(
+                isinstance(t, ast.Name) and t.id == "__slots__" for t in node.targets
+            ):
+                yield from map(id, ast.walk(node.value))
+
+
+def _constants(node: ast.AST) -> Iterator[ast.Constant]:
+    if isinstance(node, ast.Constant):
+        yield node
+    elif isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+        yield from (each for each in ast.walk(node.format_spec) if isinstance(each, ast.Constant))

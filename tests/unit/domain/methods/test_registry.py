@@ -1,0 +1,50 @@
+"""The methods as published: name, version, unit, and why a circuit cannot follow one."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledger.domain.indicators import INDICATORS
+from ledger.domain.methods.registry import METHODS, unit_of
+from ledger.domain.settlement import attestability
+from tests.unit.domain.methods.timeline import terms
+
+NOT_A_SUM = "is no sum over sealed counts, which is all that the circuits add up"
+
+
+def test_the_methods_as_published() -> None:
+    assert [(each.name, each.version, each.unit, each.not_attestable) for each in METHODS.values()] == [
+        ("total_ratio", 1, None, None),
+        ("exact_quantile", 1, None, None),
+        ("graded_score-v1", 1, "thousandths of a request", None),
+        ("interval_mean-v1", 1, "billionths of an interval", f"a mean of ratios {NOT_A_SUM}"),
+        ("downtime_minutes-v1", 1, "minutes", f"whether a minute is down {NOT_A_SUM}"),
+        ("interval_threshold-v1", 1, "intervals", f"whether an interval is down {NOT_A_SUM}"),
+        ("deployment_minutes-v1", 1, "deployment windows", None),
+        ("attainment-v1", 1, "slices", f"whether a slice meets its target {NOT_A_SUM}"),
+    ]
+    assert list(METHODS) == [each.name for each in METHODS.values()]
+
+
+@pytest.mark.parametrize(
+    ("objective", "unit"),
+    [
+        ({"method": "total_ratio"}, "requests"),
+        ({"method": "total_ratio", "indicator": "checksum_failure"}, "loads"),
+        ({"method": "interval_mean-v1", "interval": "PT5M"}, "billionths of an interval"),
+    ],
+)
+def test_a_result_has_the_unit_of_its_method_or_indicator(objective: dict[str, str], unit: str) -> None:
+    (found,) = terms(objective).objectives
+    assert unit_of(found, INDICATORS[found.indicator].unit) == unit
+
+
+def test_why_a_statement_is_not_proved_names_objective_and_method() -> None:
+    hourly = {"window": "PT1H", "period": "P1D"}
+    mean = terms({"method": "interval_mean-v1", "interval": "PT1H"}, **hourly)
+    assert attestability(mean) == (f"objective is measured by interval_mean-v1: a mean of ratios {NOT_A_SUM}",)
+    assert attestability(terms({"method": "total_ratio"}, **hourly)) == ()
+    (reason,) = attestability(terms({"method": "total_ratio", "confidence": "wilson-95"}, **hourly))
+    assert reason == "objective asks for confidence (wilson-95), which no circuit works out"
+    (reason,) = attestability(terms({"method": "total_ratio", "minimum_valid": 1}, **hourly))
+    assert reason == "objective has a minimum volume, which no circuit checks"
