@@ -53,6 +53,10 @@ test-fast: $(VENV)/.project ## The inner loop, under a minute: unit tests and sc
 chaos: $(VENV)/.project ## Settle while everything is killed that can be (SEED=N repeats a run); about three minutes
 	$(BIN)/python -m tests.chaos.main $(if $(SEED),--seed $(SEED))
 
+.PHONY: mutate
+mutate: $(VENV)/.project ## Change the settlement core in small ways and print what no test notices (ARGS=--all: all of the domain)
+	$(BIN)/python -m tests.mutation.main $(ARGS)
+
 .PHONY: compose-check
 compose-check: $(VENV)/.project ## Check docker-compose.yml and settle a period with its command lines; about a minute
 	$(BIN)/python -m tests.compose.check

@@ -14,6 +14,11 @@ from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
 from ledger.app.paging import Row
+<<<<<<< HEAD
+=======
+from ledger.domain.indicators import REQUESTS
+from ledger.domain.money import format_minor_units
+>>>>>>> 37a63da (Statements say what their figures count and what is undecided; mutants of the settlement core; the methods as published)
 from ledger.errors import AccessDenied
 
 Info = strawberry.Info[RequestContext, None]
@@ -49,9 +54,15 @@ class Windows:
 @strawberry.type(description="The verdict on one objective. Its counts need the scope of what it measures.")
 class ObjectiveResult:
     id: strawberry.ID
-    state: str = strawberry.field(description="met, breached or no_data")
-    good: Count | None = metric(description="Valid requests within the objective")
-    valid: Count | None = metric(description="Requests that count")
+    state: str = strawberry.field(
+        description="met, breached, no_data, insufficient_data (too few or undecided) or withheld"
+    )
+    unit: str = strawberry.field(
+        description="What is counted: requests, minutes, slices, billionths of an interval ..."
+    )
+    good: Count | None = metric(description="How many of the valid ones are within the objective")
+    valid: Count | None = metric(description="How many count")
+    undecided: Count | None = metric(description="How many of the valid ones may be good or bad: the data cannot say")
     attainment_percent: Decimal | None = metric(
         description="good / valid, four decimals, rounded down; null where valid is 0"
     )
@@ -335,8 +346,10 @@ def _objective(row: Row, denied: AccessDenied | None, context: RequestContext) -
     return ObjectiveResult(
         id=strawberry.ID(row["id"]),
         state=row["state"],
+        unit=row.get("unit", REQUESTS),
         good=refusal or good,
         valid=refusal or valid,
+        undecided=refusal or row.get("undecided", 0),
         attainment_percent=refusal or decimal(attainment_percent(good, valid)),
         target_percent=seen["target"],
     )

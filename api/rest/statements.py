@@ -42,9 +42,17 @@ class ObjectiveResult(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on one objective: good and valid are exact, the percentage is for display."""
 
     id: str
-    state: Annotated[str, msgspec.Meta(description="met, breached or no_data")]
-    good: Annotated[Count | None, msgspec.Meta(description="Valid requests within the objective")]
-    valid: Annotated[Count | None, msgspec.Meta(description="Requests that count")]
+    state: Annotated[
+        str, msgspec.Meta(description="met, breached, no_data, insufficient_data (too few or undecided) or withheld")
+    ]
+    unit: Annotated[
+        str, msgspec.Meta(description="What is counted: requests, minutes, slices, billionths of an interval ...")
+    ]
+    good: Annotated[Count | None, msgspec.Meta(description="How many of the valid ones are within the objective")]
+    valid: Annotated[Count | None, msgspec.Meta(description="How many count")]
+    undecided: Annotated[
+        Count | None, msgspec.Meta(description="How many of the valid ones may be good or bad: the data cannot say")
+    ]
     target_percent: Annotated[str | None, msgspec.Meta(description="Share of valid requests that must be good")]
     attainment_percent: Annotated[
         str | None, msgspec.Meta(description="good / valid, four decimals, rounded down; null where valid is 0")
@@ -340,8 +348,10 @@ def _objective(result: Row) -> ObjectiveResult:
     return ObjectiveResult(
         id=result["id"],
         state=result["state"],
+        unit=result["unit"],
         good=good,
         valid=valid,
+        undecided=result["undecided"],
         target_percent=result["target"],
         attainment_percent=None if good is None else attainment_percent(good, valid),
         withheld=[name for each in result["withheld"] for name in _RESULT_MEMBERS.get(each, (each,))],

@@ -258,7 +258,9 @@ def _objective_now(terms: ObjectiveTerms, shown: Row | None, principal: Principa
         "target": terms.target,
         "quantile": terms.quantile,
         "threshold_ms": terms.threshold_ms,
-        "budget_used_bps": None if result is None else budget_used_bps(result["good"], result["valid"], terms),
+        "budget_used_bps": None
+        if result is None
+        else budget_used_bps(result["good"] + result.get("undecided", 0), result["valid"], terms),
         "state": None if result is None else result["state"],
         "good": None if result is None else result["good"],
         "valid": None if result is None else result["valid"],

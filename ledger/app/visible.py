@@ -17,9 +17,10 @@ from ledger.app.overview import Overview
 from ledger.app.paging import Page, Row
 from ledger.app.queries import ChainStatus, Inclusion, LoggedStatement, Queries
 from ledger.domain.events import StoredEvent
+from ledger.domain.indicators import REQUESTS
 from ledger.errors import NotFound
 
-COUNTS = ("good", "valid")
+COUNTS = ("good", "valid", "undecided")
 """Members of an objective's result that need the scope of its indicator."""
 
 _ALL_METRICS = metric_scopes(None)
@@ -163,7 +164,7 @@ def visible_statement(row: Row, principal: Principal, indicators: Mapping[str, s
 
 def visible_result(result: Row, principal: Principal, indicator: str | None) -> dict[str, Any]:
     """The result of one objective: its counts by the scope of its indicator, its target by that of thresholds."""
-    seen = visible("objective_result", result, principal)
+    seen = {"unit": REQUESTS, "undecided": 0, **visible("objective_result", result, principal)}
     if not principal.holds(*metric_scopes(indicator)):
         seen.update(dict.fromkeys(COUNTS))
         seen["withheld"] = [*seen["withheld"], *COUNTS]

@@ -160,6 +160,8 @@ class Case:
         for item, objective in zip(listed, objectives, strict=True):
             require(item["target"] == objective.target, f"the target of {objective.id} is not the agreement's")
         return tuple(
-            ObjectiveResult(objective, item["good"], item["valid"], ObjectiveState(item["state"]))
+            ObjectiveResult(
+                objective, item["good"], item["valid"], ObjectiveState(item["state"]), item.get("undecided", 0)
+            )
             for item, objective in zip(listed, objectives, strict=True)
         )

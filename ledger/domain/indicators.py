@@ -20,11 +20,14 @@ class Indicator:
     value_unit: str | None = None
 
 
+REQUESTS = "requests"
+"""The unit of a result that says none."""
+
 _REQUESTS = (
-    Indicator("availability", "requests", "the request succeeded"),
-    Indicator("error_rate", "requests", "the request did not fail"),
-    Indicator("first_token_latency", "requests", "the first token came within the threshold"),
-    Indicator("response_latency", "requests", "the whole answer came within the threshold"),
+    Indicator("availability", REQUESTS, "the request succeeded"),
+    Indicator("error_rate", REQUESTS, "the request did not fail"),
+    Indicator("first_token_latency", REQUESTS, "the first token came within the threshold"),
+    Indicator("response_latency", REQUESTS, "the whole answer came within the threshold"),
 )
 _SAMPLES = (
     Indicator("token_rate", "streams", "the stream was as fast as promised, its first token included", "tokens/s"),

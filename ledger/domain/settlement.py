@@ -13,8 +13,9 @@ from ledger.domain.calendar import Period
 from ledger.domain.charges import Charges, charges_period
 from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.incident_rules import method_of
+from ledger.domain.indicators import INDICATORS, REQUESTS
 from ledger.domain.instant import SECOND_NS
-from ledger.domain.methods.registry import METHODS, Measuring
+from ledger.domain.methods.registry import METHODS, Measuring, unit_of
 from ledger.domain.proration import terms_for
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState, judge_objective
 from ledger.domain.window import Window, WindowState, coverage_ok
@@ -80,17 +81,7 @@ class Settlement:
             "excluded": coverage.excluded,
             "idle": coverage.idle,
             "state": str(self.state),
-            "objectives": [
-                {
-                    "id": result.objective.id,
-                    "good": result.good,
-                    "valid": result.valid,
-                    "target": result.objective.target,
-                    "state": str(result.state),
-                    **({"undecided": result.undecided} if result.undecided else {}),
-                }
-                for result in self.objectives
-            ],
+            "objectives": [_result_document(result) for result in self.objectives],
             "credit": None if self.credit is None else {"currency": self.currency, "minor_units": str(self.credit)},
             "trace": {} if self.trace is None else self.trace.as_document(),
         }
@@ -194,6 +185,25 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
             f"the circuit compliance_25x4 takes at most {ATTESTED_WINDOWS}"
         )
     return tuple(reasons)
+
+
+def result_unit(result: ObjectiveResult) -> str:
+    """What ``good`` and ``valid`` of a result count: requests, minutes, billionths of an interval ..."""
+    return unit_of(result.objective, INDICATORS[result.objective.indicator].unit)
+
+
+def _result_document(result: ObjectiveResult) -> dict[str, Any]:
+    """A result in a statement: without a unit it counts requests, without ``undecided`` nothing is."""
+    unit = result_unit(result)
+    return {
+        "id": result.objective.id,
+        "good": result.good,
+        "valid": result.valid,
+        "target": result.objective.target,
+        "state": str(result.state),
+        **({} if unit == REQUESTS else {"unit": unit}),
+        **({"undecided": result.undecided} if result.undecided else {}),
+    }
 
 
 def _columns(agreement: Agreement, period: Period, windows: Sequence[Window]) -> WindowColumns:

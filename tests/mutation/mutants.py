@@ -46,8 +46,8 @@ _MESSAGES = frozenset({"fail", "ImplausibleCounts", "DocumentInvalid", "MoneyInv
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: ``old`` at line and column (from 1 and 0) becomes ``new``. ``kind`` is constant, comparison, arithmetic
-    or logic."""
+    """One change: ``old`` at line and column (from 1 and 0) becomes ``new``. ``kind`` is constant, comparison,
+    arithmetic or logic."""
 
     path: Path
     kind: str

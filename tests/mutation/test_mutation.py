@@ -1,0 +1,106 @@
+"""The mutants are made as they should be, killing one works, and no constant of a method can change unnoticed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutation.mutants import mutants
+from tests.mutation.runner import ROOT, Coverage, survivors
+
+MODULE = Path("module.py")
+METHOD_TESTS = ("tests/unit/domain/methods", "tests/unit/domain/test_verdict.py")
+
+
+def changes(source: str) -> list[tuple[str, str, str]]:
+    made = mutants(MODULE, source)
+    for each in made:
+        ast.parse(each.text)
+        assert each.text != source
+    return [(each.kind, each.old, each.new) for each in made]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("x = 10", [("constant", "10", "11")]),
+        ("x = 10**9", [("constant", "10", "11"), ("arithmetic", "**", "*"), ("constant", "9", "10")]),
+        ("x = True", [("constant", "True", "False")]),
+        ('x = "up"', [("constant", '"up"', "'up~'")]),
+        ("x = a < b", [("comparison", "<", "<=")]),
+        ("x = a >= b == c", [("comparison", ">=", ">"), ("comparison", "==", "!=")]),
+        ("x = a not in b", [("comparison", "not in", "in")]),
+        ("x = a is not b", [("comparison", "is not", "is")]),
+        ("x = a - b + c", [("arithmetic", "-", "+"), ("arithmetic", "+", "-")]),
+        ("x = (a * b) // c", [("arithmetic", "*", "//"), ("arithmetic", "//", "*")]),
+        ("x += y", [("arithmetic", "+=", "-=")]),
+        ("x = -a", [("arithmetic", "-", "nothing")]),
+        ("x = not a", [("logic", "not ", "nothing")]),
+        ("x = a and b", [("logic", "and", "or")]),
+        ("x = min(a, b)", [("logic", "min", "max")]),
+        ("x = (a\n    + b)", [("arithmetic", "+", "-")]),
+    ],
+)
+def test_what_is_changed(source: str, expected: list[tuple[str, str, str]]) -> None:
+    assert changes(source) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""What a module is for: 1 < 2."""',
+        "x: 'int' = y",
+        "def f(a: 'A') -> 'B': ...",
+        'raise ValueError(f"{x} is below {y:04}")',
+        'raise fail(at, "must be above 0")',
+        '__slots__ = ("a", "b")',
+        "x = 10  # same: any number does",
+    ],
+)
+def test_what_is_left_alone(source: str) -> None:
+    assert changes(source) == []
+
+
+# Mutants are only imported by a process that has not imported the ledger before.
+CHECK = """
+from tests.mutation.mutants import Mutant
+from tests.mutation.runner import DOMAIN, coverage_of, survivors
+
+path = DOMAIN / "verdict.py"
+source = path.read_text()
+nothing = "return ObjectiveState.NO_DATA"
+line = source[: source.index(nothing)].count(chr(10)) + 1
+texts = [
+    source.replace(nothing, "return ObjectiveState.MET", 1),
+    source.replace("Whole numbers only.", "Whole numbers, and only those."),
+    source.replace(nothing, "raise SystemExit(3)", 1),
+]
+made = [Mutant(path, "logic", line, 0, "", str(at), text) for at, text in enumerate(texts)]
+print(list(survivors(made, coverage_of(["tests/unit/domain/test_verdict.py"])).values()))
+"""
+
+
+@pytest.mark.slow
+def test_a_change_that_nothing_notices_survives_and_one_that_is_noticed_does_not() -> None:
+    ran = subprocess.run([sys.executable, "-c", CHECK], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout == "[False, True, False]\n"
+
+
+@pytest.mark.slow
+def test_every_constant_of_a_method_is_noticed() -> None:
+    command = [sys.executable, "-m", "tests.mutation.main", "ledger/domain/methods", "ledger/domain/verdict.py"]
+    command += ["--kind", "constant", "--tests", *METHOD_TESTS]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout.count("survived")) == (0, 0), ran.stdout
+    assert "score       100.0 %" in ran.stdout
+
+
+def test_a_process_that_knows_the_ledger_runs_no_mutants() -> None:
+    importlib.import_module("ledger.domain.verdict")
+    with pytest.raises(SystemExit, match="imported before"):
+        survivors([], Coverage({}, {}, []))
