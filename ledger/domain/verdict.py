@@ -78,7 +78,7 @@ def wilson_bound_misses(good: int, valid: int, target_ppb: int) -> bool:
     n * (t - p)^2 > z^2 * t * (1 - t), which needs no root and, times n * 10^18, no fraction.
     """
     short = valid * target_ppb - good * PARTS_PER_BILLION
-    return short > 0 and short * short * _Z2_UNIT > _Z2 * valid * target_ppb * (PARTS_PER_BILLION - target_ppb)
+    return max(short, 0) ** 2 * _Z2_UNIT > _Z2 * valid * target_ppb * (PARTS_PER_BILLION - target_ppb)
 
 
 _UNSURE = ObjectiveState.INSUFFICIENT_DATA

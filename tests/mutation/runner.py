@@ -40,10 +40,8 @@ class Coverage:
     modules: list[str]
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that run a mutant's line, the fastest first; of a line that runs on import, all that run any line
-        of its module."""
-        by_line = self.lines.get(str(mutant.path), {})
-        tests = set(by_line.get(mutant.line, ())) or {test for found in by_line.values() for test in found}
+        """The tests that run a mutant's line, the fastest first; of a line that runs on import, all tests."""
+        tests = self.lines.get(str(mutant.path), {}).get(mutant.line, ()) or self.seconds
         return sorted(tests, key=lambda test: self.seconds[test])
 
 

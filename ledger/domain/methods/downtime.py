@@ -42,9 +42,8 @@ def deployments_up(objective: Objective, series: Series, base_seconds: int) -> C
     up, down = sum(series.good), sum(series.bad)
     if not _rule(objective).scheduled:
         # An excluded window has no counts; all deployments are taken as up in it, as many as there were at most.
-        most = max(
-            map(sum, zip(series.good, series.bad, strict=True)), default=0
-        )  # same: of no windows none is excluded
+        of_all = map(sum, zip(series.good, series.bad, strict=True))
+        most = max(of_all, default=0)  # same: of no windows none is excluded
         up += most * series.states.count(WindowState.EXCLUDED)
     return Counts(up, down)
 

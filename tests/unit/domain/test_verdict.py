@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from api.rest.values import attainment_percent
 from ledger.cli.output import percent_floored
+from ledger.domain import verdict
 from ledger.domain.compensation import credit_trace
 from ledger.domain.verdict import (
     ObjectiveResult,
@@ -106,6 +107,17 @@ def test_the_wilson_bound_is_wilsons(valid: int, data: st.DataObject) -> None:
     for target_ppb in {data.draw(st.integers(1, PPB)), nearest - 1, nearest, nearest + 1, nearest + 2}:
         if 0 < target_ppb <= PPB and abs(upper - Decimal(target_ppb) / PPB) > Decimal("1e-40"):
             assert wilson_bound_misses(good, valid, target_ppb) is (upper < Decimal(target_ppb) / PPB)
+
+
+def test_the_square_of_z_to_eighteen_digits() -> None:
+    with localcontext() as context:
+        context.prec = 50
+        z = Decimal("1.64485362695147271486384890799163213608319574427532")
+        assert int(z * z * verdict._Z2_UNIT) == verdict._Z2
+
+
+def test_states_are_spelt_as_statements_spell_them() -> None:
+    assert [str(state) for state in ObjectiveState] == ["met", "breached", "no_data", "insufficient_data", "withheld"]
 
 
 def test_wilson_at_its_target() -> None:
