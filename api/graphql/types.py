@@ -14,11 +14,7 @@ from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
 from ledger.app.paging import Row
-<<<<<<< HEAD
-=======
 from ledger.domain.indicators import REQUESTS
-from ledger.domain.money import format_minor_units
->>>>>>> 37a63da (Statements say what their figures count and what is undecided; mutants of the settlement core; the methods as published)
 from ledger.errors import AccessDenied
 
 Info = strawberry.Info[RequestContext, None]
