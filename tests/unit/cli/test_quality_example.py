@@ -131,7 +131,7 @@ def test_what_is_undecided_is_shown(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ledger.cli.main", "settle", "--agreement", str(EXAMPLES / NAME)]
     command += ["--requests", str(EXAMPLES / "requests.ndjson"), "--samples", str(log)]
     shown = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True).stdout
-    assert "20160/24000 (1 undecided)" in shown
+    assert "20160/24000 thousandths of a score (1 undecided)" in shown
     said = subprocess.run([*command, "--json"], capture_output=True, check=True, cwd=ROOT, text=True).stdout
     assert [each.get("undecided") for each in json.loads(said)["objectives"] if each["id"] == "logic"] == [1]
 
