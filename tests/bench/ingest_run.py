@@ -32,9 +32,9 @@ from ledger.app.windows import evaluate_windows
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.window import WindowState, period_named
+from ledger.ingest.sample_log import read_facts
 from ledger.settings import IngestSettings
 from ledger.wiring.services import Services, create_data
-from ledger.wiring.stages import read_request_log
 from tests.bench.main import write_requests
 from tests.unit.app.conftest import signed_agreement
 
@@ -62,7 +62,7 @@ def measure(records: int, rows_a_body: int, folder: Path) -> dict[str, float]:
         with services.database.begin() as tx:
             registered = load_agreement(tx, sla_id, services.attestor)
             period = period_named(registered.agreement, PERIOD)
-            judged = evaluate_windows(tx, registered, period, read_rows=read_request_log)
+            judged = evaluate_windows(tx, registered, period, read_rows=read_facts)
         ended = time.perf_counter()
     services.close()
     counted = sum(window.cells[0].valid for window in judged.windows)

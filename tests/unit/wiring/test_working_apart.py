@@ -13,12 +13,13 @@ from ledger.attest import babyjub
 from ledger.domain.agreement import Agreement
 from ledger.domain.window import period_named
 from ledger.errors import ChainUnavailable, CollectorUnknown
+from ledger.ingest.sample_log import read_facts
 from ledger.settings import WorkerSettings
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data, open_data
-from ledger.wiring.stages import directory_holder, process_holder, read_request_log
+from ledger.wiring.stages import directory_holder, process_holder
 from tests.support.deployment import example_terms
 from tests.unit.app.conftest import log, row, signed_agreement
 
@@ -69,7 +70,7 @@ def test_writes_need_no_node(services: Services, monkeypatch: pytest.MonkeyPatch
             log(row("a")),
             attestor=server.attestor,
             clock=server.clock,
-            read_rows=read_request_log,
+            read_rows=read_facts,
             declared_complete=period.interval,
         )
         assert handed_in.batch.receipt.event_id
