@@ -93,7 +93,11 @@ class TestViolations:
         name = ledger.violation(sla_id, ended_by="met")
         ledger.credit_line(sla_id, ledger.statement(sla_id), violation_id=name)
         found = as_(role=Role.OPERATIONS_VIEWER).get(f"/v1/violations/{name}").json()
-        assert (found["target_percent"], found["credit"], found["withheld"]) == (None, None, ["credit", "target"])
+        assert (found["target_percent"], found["credit"], found["withheld"]) == (
+            None,
+            None,
+            ["clause", "credit", "target"],
+        )
         assert found["bad"] == 3
 
     def test_counts_need_the_scope_of_their_indicator(self, ledger: Any, as_: As) -> None:

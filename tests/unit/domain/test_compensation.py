@@ -5,9 +5,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation import CreditTrace
+from ledger.domain.money import format_minor_units
 from ledger.domain.settlement import Settlement, settle
 from ledger.domain.verdict import ObjectiveState, judge
 from ledger.domain.window import period_named
@@ -194,3 +197,51 @@ def test_the_trace_can_be_followed_by_hand() -> None:
     assert (ttft.tier, ttft.credit_bps, response.tier, response.credit_bps) == (1, 500, None, 0)
     assert (result.combined_bps, result.tier_amount, result.capped_amount) == (2500, 200_000, 200_000)
     assert (result.cap, result.minimum, result.payable, result.credit) == (400_000, 100, True, 200_000)
+
+
+def _tiers(currency: str, base: int, rounding: str, combine: str = "best", **members: Any) -> Agreement:
+    def change(plain: dict[str, Any]) -> None:
+        terms = {"currency": currency, "base": format_minor_units(base, currency), "rounding": rounding}
+        plain["compensation"] |= {**terms, "caps": {}, "minimum": "0", "tiers_combine": combine, **members}
+
+    return agreement(change)
+
+
+requests = st.tuples(st.integers(0, 500), st.integers(0, 500))
+hours = st.dictionaries(st.integers(0, 23), st.tuples(requests, requests, requests), max_size=5)
+currencies = st.sampled_from(["JPY", "USD", "KWD", "CLF"])
+modes = st.sampled_from(["floor", "half_up", "half_even"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(currencies, st.integers(1, 10**9), modes, hours)
+def test_a_credit_is_rounded_once_and_never_negative(currency: str, base: int, mode: str, cells: Any) -> None:
+    found = trace(_tiers(currency, base, mode), cells)
+    assert 0 <= found.credit <= base
+    distance = found.credit - found.capped_amount
+    assert -1 < distance <= 0 if mode == "floor" else abs(distance) <= Fraction(1, 2)
+    assert format_minor_units(found.credit, currency).partition(".")[2].isdigit() is (currency != "JPY")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 10**9), st.integers(1, 10**9), st.sampled_from(["best", "sum"]), hours)
+def test_a_base_cut_in_two_pays_the_same_before_rounding(one: int, other: int, combine: str, cells: Any) -> None:
+    amounts = [
+        trace(_tiers("USD", base, "floor", combine), cells).combined_amount for base in (one, other, one + other)
+    ]
+    assert amounts[0] + amounts[1] == amounts[2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(hours, st.integers(0, 23), st.integers(0, 2), st.integers(1, 500))
+def test_one_more_failure_never_pays_less_and_best_at_most_sum(
+    cells: Any, hour: int, objective: int, more: int
+) -> None:
+    before = list(cells.get(hour, ((0, 0),) * 3))
+    good, bad = before[objective]
+    worse = {**cells, hour: tuple((good, bad + more) if at == objective else pair for at, pair in enumerate(before))}
+    for combine in ("best", "sum"):
+        paid = [trace(_tiers("USD", 800_000, "floor", combine), each).credit for each in (cells, worse)]
+        assert paid[0] <= paid[1]
+    best, total = (trace(_tiers("USD", 800_000, "floor", combine), worse).credit for combine in ("best", "sum"))
+    assert best <= total
