@@ -129,6 +129,8 @@ class SummaryStatement(msgspec.Struct, frozen=True, kw_only=True):
     start: Instant
     end: Instant
     state: str
+    version: Annotated[int, msgspec.Meta(description="The newest; earlier ones were restated")]
+    standing: Annotated[str, msgspec.Meta(description="draft: late facts may still restate it; or final")]
     credit: Money | None
     proof: Annotated[str | None, msgspec.Meta(description="none, proved, anchored or confirmed")]
     unattested_reasons: Annotated[
@@ -316,6 +318,8 @@ def _statement(settled: Settled) -> SummaryStatement:
         start=instant(row["start_ns"]),
         end=instant(row["end_ns"]),
         state=row["state"],
+        version=row["statement_version"],
+        standing=row["standing"],
         credit=None if credit is None else money(credit["currency"], credit["minor_units"]),
         proof=settled.proof,
         unattested_reasons=row["unattested_reasons"],
