@@ -155,7 +155,7 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
             "the impact rule (impact-v1) needs the circuit incidents_64, which this release does not have; "
             "the credit is settled, logged and unproved"
         )
-    reasons += [f"no circuit works out {method_of(rule)}" for rule in terms.incident_rules]
+    reasons += [f"no circuit works out {name}" for name in dict.fromkeys(map(method_of, terms.incident_rules))]
     if terms.charges is not None:
         reasons.append("the base are charges that finance records, which no circuit commits to")
     if any(cap.percent_bps is not None for cap in terms.caps):

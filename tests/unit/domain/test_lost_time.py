@@ -198,6 +198,8 @@ def test_no_circuit_proves_them() -> None:
     reasons = " ".join(attestability(terms(LOST, TIMES, TABLE, caps={"scope": "50 %"})))
     for named in ("proportional-v1", "multiplier-v1", "step_table-v1", "percentage"):
         assert named in reasons
+    several = attestability(terms(LOST, {**LOST, "objective": "ttft"}))
+    assert [reason for reason in several if "proportional" in reason] == ["no circuit works out proportional-v1"]
     assert attestability(agreement()) == ()
 
 
