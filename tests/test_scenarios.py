@@ -32,6 +32,7 @@ from tests.unit.domain.samples import agreement, put
 
 FOLDER = Path(__file__).parent / "scenarios"
 KNOWN = {"name", "why", "example", "set", "period", "spans", "rows", "windows", "otherwise", "charges", "expect"}
+WHOLE_NUMBERS = {"minimum_valid", "minimum_run", "consecutive"}
 
 
 def cases() -> Iterator[Any]:
@@ -78,10 +79,19 @@ def _merged(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _set(plain: dict[str, Any], path: str, value: object) -> None:
-    put(plain, path, value)
+    put(plain, path, _typed(value))
     if value == "":
         parent, _, name = path.rpartition(".")
         del (plain[parent] if parent else plain)[name]
+
+
+def _typed(value: Any, name: str = "") -> Any:
+    """Scenarios are read as texts; the few members that are whole numbers become them."""
+    if isinstance(value, dict):
+        return {key: _typed(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_typed(each) for each in value]
+    return int(value) if name in WHOLE_NUMBERS else value
 
 
 def _from_rows(terms: Agreement, period: Period, case: dict[str, Any]) -> tuple[tuple[Window, ...], dict[str, str]]:
