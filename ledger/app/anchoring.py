@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.app.agreements import RegisteredAgreement, load_agreement, registered_agreement
+from ledger.app.agreements import RegisteredAgreement, load_timeline, registered_agreement
 from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.evidence import Anchor, Anchored, Attestor, Recording, StatementContext
 from ledger.app.outbox import Stage
@@ -131,7 +131,8 @@ def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Mat
         previous_signals=_previous_signals(tx, proof, earlier[-1].payload["statement_id"]) if earlier else (),
     )
     key = json.loads(tx.batches.get(proof["verification_key"]))
-    return _Material(recording, key, proof["dev_key"], load_agreement(tx, proof["sla_id"], attestor))
+    registered = load_timeline(tx, proof["sla_id"], attestor).of_document(statement["doc_sha256"])
+    return _Material(recording, key, proof["dev_key"], registered)
 
 
 def _previous_signals(tx: Transaction, proof: Mapping[str, Any], replaced: str) -> tuple[int, ...]:

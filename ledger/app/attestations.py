@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.app.agreements import RegisteredAgreement, load_agreement
+from ledger.app.agreements import RegisteredAgreement, load_timeline
 from ledger.app.evidence import Attestation, Attestor, Salts, StatementContext
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
@@ -87,7 +87,7 @@ def _find(tx: Transaction, statement_id: str, event_type: str) -> StoredEvent | 
 def _load(tx: Transaction, event_id: str, attestor: Attestor) -> _Material:
     event = tx.events.by_id(event_id)
     statement = event.payload
-    registered = load_agreement(tx, statement["sla_id"], attestor)
+    registered = load_timeline(tx, statement["sla_id"], attestor).of_document(statement["doc_sha256"])
     period = period_named(registered.agreement, statement["period"])
     windows = load_windows(tx, registered, period, before_seq=event.place).windows
     return _Material(

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ledger.app.access import RESOURCE_SCOPES, Principal, metric_scopes, require
+from ledger.app.agreements import timeline_of
 from ledger.app.paging import Row
 from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
@@ -19,8 +20,9 @@ from ledger.domain.budget import ASSUMPTION, BudgetReport, Burn, budget_reports
 from ledger.domain.calendar import Period, parse_window_seconds
 from ledger.domain.indicators import INDICATORS
 from ledger.domain.interval import Interval
+from ledger.domain.lifecycle import Terms, Timeline
 from ledger.domain.methods.registry import unit_of
-from ledger.domain.window import Cell, Window, WindowState, period_at, period_named
+from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import CalendarInvalid, NotFound, QueryInvalid
 
 DEFAULT_WINDOWS = ("PT1H", "PT6H", "PT72H")
@@ -77,8 +79,8 @@ def read_budgets(
     require(principal, *sorted(RESOURCE_SCOPES["budgets"]))
     if not principal.may_see(sla_id):
         raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
-    agreement = Agreement.from_document(tx.views.agreement(sla_id)["document"])
-    chosen = _period(tx, sla_id, agreement, period, now_ns)
+    terms, chosen = _period(tx, sla_id, timeline_of(tx, sla_id), period, now_ns)
+    agreement = terms.agreement
     windows = judged_windows(agreement, chosen, tx.views.windows(sla_id, str(chosen)))
     reports = budget_reports(agreement, windows, [parse_window_seconds(name) for name in over])
     return Budgets(
@@ -108,20 +110,21 @@ def _window(agreement: Agreement, interval: Interval, row: Row | None) -> Window
     return Window(interval, WindowState.OBSERVED, cells)
 
 
-def _period(tx: Transaction, sla_id: str, agreement: Agreement, name: str | None, now_ns: int) -> Period:
+def _period(tx: Transaction, sla_id: str, timeline: Timeline, name: str | None, now_ns: int) -> tuple[Terms, Period]:
     if name is not None:
-        return period_named(agreement, name)
-    running = period_at(agreement, now_ns)
+        return timeline.named(name)
+    running = timeline.at(now_ns)
     if running is not None and tx.views.windows_page(sla_id, str(running), after=None, limit=1):
-        return running
+        return timeline.starting(running.first)
     settled = tx.views.statements(sla_id)
     if settled:
-        return period_named(agreement, max(settled, key=lambda row: row["start_ns"])["period"])
+        return timeline.named(max(settled, key=lambda row: row["start_ns"])["period"])
     if running is not None:
-        return running
+        return timeline.starting(running.first)
+    newest = timeline.newest
     raise NotFound(
-        f"no period of {sla_id} runs now and none was settled; name one, such as {agreement.effective_from}/"
-        f"{agreement.period_length}",
+        f"no period of {sla_id} runs now and none was settled; name one, such as {newest.effective_from}/"
+        f"{newest.period_length}",
         agreement=sla_id,
     )
 

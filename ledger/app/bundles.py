@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
+from ledger.app.agreements import timeline_of
 from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.ports import Database, Transaction
 from ledger.app.sealing import load_salts, seals_of
@@ -16,6 +17,7 @@ from ledger.app.statements import issued_event, proved_before
 from ledger.app.windows import judgements
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
+from ledger.domain.lifecycle import Terms, Timeline
 from ledger.domain.naming import statement_stream, telemetry_stream
 from ledger.errors import NotFound
 
@@ -59,7 +61,9 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     statement = issued_event(tx, statement_id)
     checkpoint, size = _checkpoint(tx, statement)
     issued = statement.payload
-    agreement = tx.views.agreement(issued["sla_id"])
+    timeline = timeline_of(tx, issued["sla_id"])
+    terms, period = timeline.named(issued["period"])
+    document = timeline.documents[terms.version - 1].document
     proof_event = proved(tx, statement_id)
     # A reorganisation may move the transaction: what was confirmed stands where it will stay.
     anchor_event = confirmed(tx, statement_id) or anchored(tx, statement_id)
@@ -67,7 +71,7 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     seals = [] if seal_key is None else seals_of(tx, int(seal_key), issued["statement_version"])
     bundle: dict[str, Any] = {
         "format": BUNDLE_FORMAT,
-        "agreement": agreement["document"],
+        "agreement": document,
         "statement": _evidence(tx, statement, size),
         "seals": [_evidence(tx, event, size) for event in seals],
         "log": {"vkey": vkey, "checkpoint": checkpoint},
@@ -79,9 +83,11 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
         "anchor": None if anchor_event is None else _anchor(tx, anchor_event),
     }
     if proof_event is not None:
-        bundle |= _proof(tx, issued, proof_event.payload, agreement["document"])
+        bundle |= _proof(tx, issued, proof_event.payload, document)
     if issued["statement_version"] > 1:
         bundle["previous"] = [_evidence(tx, event, size) for event in _earlier(tx, issued)]
+    if period.interval.end_ns == terms.agreement.ends_ns and terms.agreement.ended_on is not None:
+        bundle["ended_by"] = _ended_by(timeline, terms)
     bundle["issuer_signature"] = sign(signing_message(bundle)).hex()
     return canonical_bytes(bundle)
 
@@ -105,6 +111,14 @@ def build_opening(tx: Transaction, statement_id: str) -> bytes:
             "salts": [str(salt) for salt in load_salts(tx, issued).blocks],
         }
     )
+
+
+def _ended_by(timeline: Timeline, terms: Terms) -> Mapping[str, Any]:
+    """The signed document that ended some terms before their own end: the next version, or a notice."""
+    ended_on = terms.agreement.ended_on
+    if timeline.notice is not None and timeline.notice.effective == ended_on:
+        return timeline.notice.document
+    return timeline.documents[terms.version].document
 
 
 def _checkpoint(tx: Transaction, statement: StoredEvent) -> tuple[str, int]:

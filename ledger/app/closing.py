@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ledger.app.agreements import RegisteredAgreement, registered_agreement
+from ledger.app.agreements import RegisteredAgreement, RegisteredTimeline, load_timeline
 from ledger.app.evidence import Attestor
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Receipt, Transaction
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import SECOND_NS, Clock, format_instant_ns
-from ledger.domain.naming import agreement_stream, closing_stream
+from ledger.domain.lifecycle import Terms
+from ledger.domain.naming import closing_stream
 from ledger.domain.window import period_named
-from ledger.errors import ClosingFailed, NotFound, PeriodNotOver, SlaLedgerError, VersionConflict
+from ledger.errors import ClosingFailed, PeriodNotOver, SlaLedgerError, VersionConflict
 
 
 class Cause(StrEnum):
@@ -102,11 +103,9 @@ def load_closing(tx: Transaction, event_id: str, attestor: Attestor) -> Closing:
 
 
 def closing_terms(tx: Transaction, sla_id: str, doc_sha256: str, attestor: Attestor) -> RegisteredAgreement:
-    """The terms of an agreement by the digest of their document; raises ``NotFound``."""
-    for event in tx.events.stream(agreement_stream(sla_id)):
-        if event.payload["doc_sha256"] == doc_sha256:
-            return registered_agreement(event.payload, attestor)
-    raise NotFound(f"no agreement {sla_id} with the document {doc_sha256} is registered here", sla_id=sla_id)
+    """The terms of an agreement by the digest of their document, in force until what ended them; raises
+    ``NotFound``."""
+    return load_timeline(tx, sla_id, attestor).of_document(doc_sha256)
 
 
 class Schedule:
@@ -149,25 +148,23 @@ class Schedule:
         count, coming = 0, self._next.get((tenant, sla_id))
         if coming is None or coming.seq != seq:
             coming = self._next[tenant, sla_id] = self._look(database, sla_id, seq)
-        while coming.period is not None and self._is_due(coming.registered, coming.period):
+        while coming.following is not None and self._is_due(*coming.following):
+            terms, period = coming.following
             with database.begin() as tx:
                 now_ns = self._clock.now_ns()
-                close_period(tx, coming.registered, coming.period, cause=Cause.SCHEDULE, now_ns=now_ns)
+                close_period(tx, coming.of.of(terms), period, cause=Cause.SCHEDULE, now_ns=now_ns)
             count += 1
-            following = coming.registered.agreement.periods.after(coming.period)
-            coming = self._next[tenant, sla_id] = replace(coming, period=following)
+            coming = self._next[tenant, sla_id] = replace(coming, following=coming.of.timeline.after(period))
         return count
 
     def _look(self, database: Database, sla_id: str, seq: int) -> _Next:
         """The period in which an agreement was registered, or its first one where that is later."""
         with database.read() as tx:
-            events = list(tx.events.stream(agreement_stream(sla_id)))
-        registered = registered_agreement(events[-1].payload, self._attestor)
-        agreement = registered.agreement
-        return _Next(seq, registered, agreement.periods.ending_after(events[0].occurred_at_ns))
+            found = load_timeline(tx, sla_id, self._attestor)
+        return _Next(seq, found, found.timeline.ending_after(found.registered_at_ns))
 
-    def _is_due(self, registered: RegisteredAgreement, period: Period) -> bool:
-        return period.interval.end_ns + registered.agreement.grace_seconds * SECOND_NS <= self._clock.now_ns()
+    def _is_due(self, terms: Terms, period: Period) -> bool:
+        return period.interval.end_ns + terms.agreement.grace_seconds * SECOND_NS <= self._clock.now_ns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +172,8 @@ class _Next:
     """The next period to close of the terms that stand at ``seq``; None where all are over or closed."""
 
     seq: int
-    registered: RegisteredAgreement
-    period: Period | None
+    of: RegisteredTimeline
+    following: tuple[Terms, Period] | None
 
 
 def _closing_failed(failed: Mapping[tuple[str, str], SlaLedgerError]) -> ClosingFailed:

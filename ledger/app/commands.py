@@ -11,18 +11,29 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Protocol
 
-from ledger.app.agreements import load_agreement, register_agreement, registration_of, require_signatures
+from ledger.app.agreements import (
+    RegisteredAgreement,
+    RegisteredTimeline,
+    load_timeline,
+    register_agreement,
+    registration_of,
+    require_signatures,
+    terminate_agreement,
+    timeline_of,
+)
 from ledger.app.charges import ChargeDesk
 from ledger.app.claims import ClaimDesk
 from ledger.app.closing import Cause, close_period
 from ledger.app.evidence import Attestor, Registration, VerifySignature
-from ledger.app.ports import Database, Receipt
+from ledger.app.ports import Database, Receipt, Transaction
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.instant import Clock
-from ledger.domain.naming import agreement_stream
+from ledger.domain.lifecycle import check_amendment
+from ledger.domain.schema import fail
+from ledger.domain.termination import Notice, unsigned_notice
 from ledger.domain.window import period_named
-from ledger.errors import AgreementNotSigned, VersionConflict
+from ledger.errors import AgreementNotSigned, NotFound, VersionConflict
 
 
 class RegistrationSigning(Protocol):
@@ -65,6 +76,16 @@ class RegistrationRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminatedAgreement:
+    """An agreement that ends at the start of the local date ``effective``; ``signed_by`` says by whose notice."""
+
+    sla_id: str
+    effective: str
+    signed_by: tuple[str, ...]
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
 class ClosedPeriod:
     """A closed period; closing it again gives the same."""
 
@@ -103,13 +124,21 @@ class Commands:
         """What the customer signs for this document. Nothing is written; None where no circuit attests it.
 
         ``first_period`` is the first period that is to be recorded on chain, and so every one after it; without it the
-        first one of the terms. Raises ``DocumentInvalid`` or ``CalendarInvalid``.
+        first one of the terms. Of an agreement that is registered, other terms are an amendment. Raises
+        ``DocumentInvalid``, ``CalendarInvalid`` or ``AgreementNotSigned``.
         """
         agreement = Agreement.from_document(document)
-        registration = self._registration(agreement, first_period)
+        with self.database.read() as tx:
+            found = self._found(tx, agreement)
+        known = None if found is None else _version(found, agreement)
+        if found is not None and (known is None or known.terms_version > 1):
+            registration = self._amended(found, agreement) if known is None else known.registration
+            named = str(_first(agreement))
+        else:
+            registration = self._registration(agreement, first_period)
+            named = first_period or str(_first(agreement))
         if registration is None:
             return None
-        named = first_period or str(_first(agreement))
         return RegistrationRequest(self.attestor.sla_id(agreement), named, self.signing.digest(registration))
 
     def register(
@@ -134,13 +163,13 @@ class Commands:
             self._require_consent(agreement, registration, customer_signature)
         sla_id, doc_sha256 = self.attestor.sla_id(agreement), agreement.doc_sha256.hex()
         with self.database.begin() as tx:
-            for event in tx.events.stream(agreement_stream(sla_id)):
-                if event.payload["doc_sha256"] != doc_sha256:
-                    raise VersionConflict(
-                        f"{sla_id} has other terms already, and this version takes no amendments; agree on a new nonce "
-                        "for new terms",
-                        sla_id=sla_id,
-                    )
+            found = self._found(tx, agreement)
+            if found is not None and found.timeline.documents[0].doc_sha256 != agreement.doc_sha256:
+                raise VersionConflict(
+                    f"{sla_id} has other terms already; hand these in as an amendment, or agree on a new nonce for "
+                    "another agreement",
+                    sla_id=sla_id,
+                )
             receipt = register_agreement(
                 tx,
                 agreement,
@@ -153,14 +182,95 @@ class Commands:
             )
         return RegisteredReceipt(sla_id, doc_sha256, registration is not None, receipt)
 
+    def amend(
+        self, sla_id: str, document: Mapping[str, Any], *, customer_signature: bytes | None = None
+    ) -> RegisteredReceipt:
+        """Register the next version of an agreement's terms, in force from their ``effective.from`` on.
+
+        The same document again gives the first receipt. Raises ``NotFound``, ``AgreementNotSigned``,
+        ``CollectorUnknown``, and ``DocumentInvalid`` where the terms cannot follow those before them.
+        """
+        agreement = Agreement.from_document(document)
+        require_signatures(agreement, self.verify)
+        self.collectors.require(agreement)
+        if self.attestor.sla_id(agreement) != sla_id:
+            raise fail("nonce", f"nonce and addresses are not those of the agreement {sla_id}")
+        with self.database.begin() as tx:
+            found, now_ns = load_timeline(tx, sla_id, self.attestor), self.clock.now_ns()
+            known = _version(found, agreement)
+            if known is None:
+                check_amendment(found.timeline, agreement, now_ns=now_ns)
+            version = len(found.versions) + 1 if known is None else known.terms_version
+            registration = None
+            if customer_signature is not None:
+                registration = self._amended(found, agreement) if known is None else known.registration
+                self._require_consent(agreement, registration, customer_signature)
+            receipt = register_agreement(
+                tx,
+                agreement,
+                attestor=self.attestor,
+                verify=self.verify,
+                terms_version=version,
+                registration=registration,
+                customer_signature=customer_signature,
+                now_ns=now_ns,
+            )
+        return RegisteredReceipt(sla_id, agreement.doc_sha256.hex(), registration is not None, receipt)
+
+    def notice(self, sla_id: str, *, effective: str, reason: str) -> dict[str, Any]:
+        """What a party signs to end an agreement: the notice, which names the newest terms. Raises ``NotFound``."""
+        with self.database.read() as tx:
+            newest = timeline_of(tx, sla_id).newest
+        return unsigned_notice(sla_id, newest.doc_sha256.hex(), effective, reason)
+
+    def terminate(
+        self, sla_id: str, *, effective: str, reason: str, signatures: Mapping[str, str]
+    ) -> TerminatedAgreement:
+        """End an agreement at the start of a local date, by a notice that one party or both signed.
+
+        Raises ``NotFound``, ``AgreementNotSigned``, ``IdempotencyConflict`` where another notice ended it already, and
+        ``DocumentInvalid`` where this one cannot.
+        """
+        with self.database.begin() as tx:
+            found = load_timeline(tx, sla_id, self.attestor)
+            doc_sha256 = found.timeline.newest.doc_sha256.hex()
+            unsigned = unsigned_notice(sla_id, doc_sha256, effective, reason)
+            notice = Notice.from_document({**unsigned, "signatures": dict(signatures)})
+            receipt = terminate_agreement(tx, found, notice, verify=self.verify, now_ns=self.clock.now_ns())
+        return TerminatedAgreement(sla_id, effective, notice.signed_by, receipt)
+
     def close(self, sla_id: str, period: str | date) -> ClosedPeriod:
         """Close a period by its name or first date. Raises ``NotFound``, ``PeriodNotOver``, ``DocumentInvalid``."""
         with self.database.begin() as tx:
-            registered = load_agreement(tx, sla_id, self.attestor)
-            agreement = registered.agreement
-            chosen = period_named(agreement, period) if isinstance(period, str) else agreement.period_starting(period)
-            receipt = close_period(tx, registered, chosen, cause=Cause.REQUEST, now_ns=self.clock.now_ns())
+            found = load_timeline(tx, sla_id, self.attestor)
+            timeline = found.timeline
+            terms, chosen = timeline.named(period) if isinstance(period, str) else timeline.starting(period)
+            receipt = close_period(tx, found.of(terms), chosen, cause=Cause.REQUEST, now_ns=self.clock.now_ns())
         return ClosedPeriod(sla_id, str(chosen), receipt)
+
+    def _found(self, tx: Transaction, agreement: Agreement) -> RegisteredTimeline | None:
+        try:
+            return load_timeline(tx, self.attestor.sla_id(agreement), self.attestor)
+        except NotFound:
+            return None
+
+    def _amended(self, found: RegisteredTimeline, agreement: Agreement) -> Registration | None:
+        """What a later version is on chain, where every version before it must be."""
+        first = found.versions[0].registration
+        missing = [version.terms_version for version in found.versions if version.registration is None]
+        if first is None or missing:
+            raise AgreementNotSigned(
+                f"version {missing[0]} of the terms is not registered on chain, so no later one can be; leave the "
+                "customer's registration signature out",
+                party="customer",
+            )
+        return registration_of(
+            agreement,
+            self.attestor,
+            _first(agreement),
+            terms_version=len(found.versions) + 1,
+            first_start_ns=first.first_start_ns,
+        )
 
     def _registration(self, agreement: Agreement, first_period: str | None) -> Registration | None:
         first = _first(agreement) if first_period is None else period_named(agreement, first_period)
@@ -180,6 +290,11 @@ class Commands:
                 f"{agreement.customer.evm_address}, or for another chain, registry or first period",
                 party="customer",
             )
+
+
+def _version(found: RegisteredTimeline, agreement: Agreement) -> RegisteredAgreement | None:
+    """The version that has this document, if one does."""
+    return next((each for each in found.versions if each.agreement.doc_sha256 == agreement.doc_sha256), None)
 
 
 def _first(agreement: Agreement) -> Period:

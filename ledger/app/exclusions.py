@@ -9,11 +9,11 @@ it counts is worked out each time a period is judged, from the terms and all exc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
-from ledger.app.agreements import RegisteredAgreement, load_agreement
+from ledger.app.agreements import RegisteredAgreement, load_agreement, load_timeline, timeline_of
 from ledger.app.evidence import Attestor
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Database, Receipt, Transaction
@@ -97,7 +97,11 @@ class ExclusionDesk:
     def record(self, sla_id: str, asked: AskedExclusion) -> RecordedExclusion:
         """See ``record_exclusion``."""
         with self._database.begin() as tx:
-            registered = load_agreement(tx, sla_id, self._attestor)
+            found = load_timeline(tx, sla_id, self._attestor)
+            # By the terms in force when the time that it excludes began.
+            period = found.timeline.at(asked.from_ns)
+            terms = None if period is None else found.timeline.starting(period.first)[0]
+            registered = found.versions[-1] if terms is None else found.of(terms)
             return record_exclusion(tx, registered, asked, now_ns=self._clock.now_ns())
 
     def withdraw(self, sla_id: str, exclusion_id: str, *, reason: str, by: str | None = None) -> RecordedExclusion:
@@ -222,10 +226,15 @@ def _append(
     if recorded:
         after.append(payload)
     (receipt,) = tx.events.append(exclusions_stream(registered.sla_id), [event], expected_version=len(events))
-    for period in _changed(registered.agreement, before, after):
+    changed = (
+        (terms.agreement, period)
+        for terms in timeline_of(tx, registered.sla_id).terms
+        for period in _changed(terms.agreement, before, after)
+    )
+    for agreement, period in changed:
         facts_changed(
             tx,
-            registered,
+            replace(registered, agreement=agreement),
             period,
             cause="exclusion",
             reason=f"the exclusion {payload['exclusion_id']} ({payload['clause']}) was "

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ledger.app.agreements import RegisteredAgreement
+from ledger.app.agreements import RegisteredAgreement, timeline_of
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
-from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
 from ledger.domain.interval import Interval, covered, union
+from ledger.domain.lifecycle import Timeline
 from ledger.domain.naming import observations_stream
 from ledger.domain.observation import (
     BodyBook,
@@ -30,7 +30,6 @@ from ledger.domain.observation import (
     request_id_digests,
 )
 from ledger.domain.samples import REQUESTS, Refused, SampleRule, format_of, scope_of
-from ledger.domain.window import period_at
 
 ReadRows = Callable[[bytes], Rows | SampleRows]
 """Reads the rows of a raw batch, of the format that ``format_of`` tells; raises ``BadInput`` where the batch cannot be
@@ -78,7 +77,9 @@ def record_observations(
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
             receipt = Receipt(event.id, event.stream, event.version, event.seq)
             return RecordedBatch(digest, _counts_of(event.payload), receipt)
-    counts, span, changed = _classify(tx, registered, read_rows(data), declared_complete)
+    # By the terms in force when each request started: a log may reach over a change of the terms.
+    timeline = timeline_of(tx, registered.sla_id)
+    counts, span, changed = _classify(tx, registered, timeline, read_rows(data), declared_complete)
     payload = {
         "sla_id": registered.sla_id,
         "source": agreement.source,
@@ -100,11 +101,11 @@ def record_observations(
         [NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)],
         expected_version=following,
     )
-    changed |= _newly_complete(agreement, declared_complete, complete)
+    changed |= _newly_complete(timeline, declared_complete, complete)
     for period in sorted(changed, key=lambda period: period.interval.start_ns):
         facts_changed(
             tx,
-            registered,
+            replace(registered, agreement=timeline.starting(period.first)[0].agreement),
             period,
             cause="observations",
             reason=f"the batch {digest[:16]} of {agreement.source} came after the period was closed",
@@ -114,22 +115,20 @@ def record_observations(
     return RecordedBatch(digest, counts, receipt)
 
 
-def _newly_complete(agreement: Agreement, declared: Interval | None, complete: Sequence[Interval]) -> set[Period]:
+def _newly_complete(timeline: Timeline, declared: Interval | None, complete: Sequence[Interval]) -> set[Period]:
     """The periods of which a declaration covers something that none before it did."""
     known = union(complete)
     if declared is None or covered(declared, known):
         return set()
-    return {
-        period for period in _touched(agreement, declared) if not covered(_shared(period.interval, declared), known)
-    }
+    return {period for period in _touched(timeline, declared) if not covered(_shared(period.interval, declared), known)}
 
 
-def _touched(agreement: Agreement, interval: Interval) -> Iterator[Period]:
+def _touched(timeline: Timeline, interval: Interval) -> Iterator[Period]:
     """Every period that shares an instant with an interval: rolling ones overlap."""
-    period = agreement.periods.ending_after(interval.start_ns)
-    while period is not None and period.interval.start_ns < interval.end_ns:
-        yield period
-        period = agreement.periods.after(period)
+    found = timeline.ending_after(interval.start_ns)
+    while found is not None and found[1].interval.start_ns < interval.end_ns:
+        yield found[1]
+        found = timeline.after(found[1])
 
 
 def _shared(one: Interval, other: Interval) -> Interval:
@@ -149,6 +148,7 @@ class _PeriodRows:
 def _classify(
     tx: Transaction,
     registered: RegisteredAgreement,
+    timeline: Timeline,
     rows: Rows | SampleRows,
     declared_complete: Interval | None,
 ) -> tuple[VerdictCounts, Interval | None, set[Period]]:
@@ -159,7 +159,7 @@ def _classify(
     """
     counts, accepted_ns, changed = VerdictCounts(), list[int](), set[Period]()
     scope = (registered.sla_id, registered.agreement.source)
-    for period, name, of_period in _by_period(registered.agreement, rows, declared_complete, counts):
+    for period, name, of_period in _by_period(timeline, rows, declared_complete, counts):
         ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)
         body_of = dict(zip(ids, of_period.bodies, strict=True))
         # In the order of the store's index, which looks them up and adds them.
@@ -169,14 +169,14 @@ def _classify(
             # Nothing was said of any of them before: what nearly every batch comes to.
             tx.identities.add(*scope, [(id_digest, body_of[id_digest]) for id_digest in ordered])
             counts.accepted += len(ids)
-            changed |= set(_touched(registered.agreement, period.interval))
+            changed |= set(_touched(timeline, period.interval))
             accepted_ns += (min(of_period.starts_ns), max(of_period.starts_ns))
             continue
         book = BodyBook(known)
         verdicts = list(map(book.classify, ids, of_period.bodies))
         tx.identities.add(*scope, book.new)
         if book.new:
-            changed |= set(_touched(registered.agreement, period.interval))
+            changed |= set(_touched(timeline, period.interval))
         counts.accepted += verdicts.count(Verdict.ACCEPTED)
         counts.duplicates += verdicts.count(Verdict.DUPLICATE)
         counts.conflicts += verdicts.count(Verdict.CONFLICT)
@@ -186,11 +186,11 @@ def _classify(
 
 
 def _by_period(
-    agreement: Agreement, rows: Rows | SampleRows, declared_complete: Interval | None, counts: VerdictCounts
+    timeline: Timeline, rows: Rows | SampleRows, declared_complete: Interval | None, counts: VerdictCounts
 ) -> list[tuple[Period, str, _PeriodRows]]:
     """The usable rows by their period, with what stands for it in ``identity_scope``; the others are counted as
     rejected."""
-    sorting = _Sorting(agreement, declared_complete, counts)
+    sorting = _Sorting(timeline, declared_complete, counts)
     for each in rows:
         if type(each) is SampleRow:
             sorting.take_sample(each)
@@ -208,17 +208,17 @@ def _by_period(
 class _Sorting:
     """Puts usable rows to their periods."""
 
-    def __init__(self, agreement: Agreement, declared_complete: Interval | None, counts: VerdictCounts) -> None:
+    def __init__(self, timeline: Timeline, declared_complete: Interval | None, counts: VerdictCounts) -> None:
         self.usable: defaultdict[Period, _PeriodRows] = defaultdict(_PeriodRows)
         self.samples: defaultdict[Period, _PeriodRows] = defaultdict(_PeriodRows)
-        self._agreement = agreement
-        self._service = agreement.service
+        self._timeline = timeline
+        self._service = timeline.newest.service
         self._declared = declared_complete
         self._counts = counts
         self._found: Period | None = None
         self._period: Interval | None = None
         self._rows: _PeriodRows | None = None
-        self._sample_rule = SampleRule(agreement)
+        self._sample_rule = SampleRule(timeline.newest)
 
     def take(self, row: RequestRow | RowRejection) -> None:
         if isinstance(row, RowRejection):
@@ -268,7 +268,7 @@ class _Sorting:
     def _find(self, start_ns: int) -> bool:
         """Whether a period holds this instant; a log is mostly in order, so it is nearly always that of the last."""
         if self._period is None or start_ns not in self._period:
-            self._found = period_at(self._agreement, start_ns)
+            self._found = self._timeline.at(start_ns)
             self._period = None if self._found is None else self._found.interval
             self._rows = None
         return self._period is not None

@@ -16,6 +16,7 @@ from datetime import date
 from typing import Any, cast
 
 from ledger.app.exclusions import load_excluded
+from ledger.app.agreements import timeline_of
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
@@ -250,7 +251,8 @@ class _Sample:
 def _agreements(tx: Transaction, may_see: _MaySee) -> Iterator[tuple[str, Agreement]]:
     for row in sorted(tx.views.agreements(), key=lambda row: str(row["sla_id"])):
         if may_see(row["sla_id"]):
-            yield row["sla_id"], Agreement.from_document(row["document"])
+            for terms in timeline_of(tx, row["sla_id"]).terms:
+                yield row["sla_id"], terms.agreement
 
 
 def _first_availability(agreement: Agreement) -> tuple[str, ...]:

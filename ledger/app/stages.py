@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from ledger.app.agreements import AGREEMENT_REGISTERED, timeline_of
 from ledger.app.attestations import anchored
 from ledger.app.closing import load_closing
 from ledger.app.evidence import Attestor, Collector, TelemetrySignature
@@ -27,7 +28,6 @@ from ledger.domain.instant import Clock
 from ledger.domain.naming import agreement_stream, statement_stream
 from ledger.domain.restatement import carries_proof
 from ledger.domain.settlement import attestability
-from ledger.domain.window import period_named
 from ledger.errors import NotYet
 
 TURN_RETRY_S = 2.0
@@ -131,14 +131,16 @@ def _recorded_first(tx: Transaction, statement: Mapping[str, Any]) -> str | None
     if earlier:
         replaced = str(earlier[-1].payload["statement_id"])
         return replaced if anchored(tx, replaced) is None else None
-    agreement = Agreement.from_document(tx.views.agreement(statement["sla_id"])["document"])
-    period = period_named(agreement, statement["period"])
-    first_start_ns = _first_start_ns(tx, statement["sla_id"])
-    if first_start_ns is None or period.interval.start_ns <= first_start_ns or attestability(agreement):
+    timeline = timeline_of(tx, statement["sla_id"])
+    terms, period = timeline.named(statement["period"])
+    first_start_ns = _first_start_ns(tx, statement["sla_id"], statement["doc_sha256"])
+    if first_start_ns is None or period.interval.start_ns <= first_start_ns or attestability(terms.agreement):
         return None
-    before = agreement.periods.before(period)
-    if before is None:
+    found = timeline.before(period)
+    # Under earlier terms that no circuit attests nothing was to be recorded.
+    if found is None or attestability(found[0].agreement):
         return None
+    before = found[1]
     versions = [event.payload for event in tx.events.stream(statement_stream(statement["sla_id"], before.first))]
     proving = [each["statement_id"] for each in versions if carries_proof(each)]
     recorded = any(anchored(tx, name) is not None for name in proving)
@@ -156,9 +158,10 @@ class _Named:
         return self._collectors.of(self._agreement).sign(telemetry_root)
 
 
-def _first_start_ns(tx: Transaction, sla_id: str) -> int | None:
-    """Where the agreement's recorded periods begin; None where it is not registered on chain."""
-    newest = None
+def _first_start_ns(tx: Transaction, sla_id: str, doc_sha256: str) -> int | None:
+    """Where the agreement's recorded periods begin; None where these terms are not registered on chain."""
     for event in tx.events.stream(agreement_stream(sla_id)):
-        newest = event.payload["registration"]
-    return None if newest is None else int(newest["first_start_ns"])
+        if event.type == AGREEMENT_REGISTERED and event.payload["doc_sha256"] == doc_sha256:
+            registration = event.payload["registration"]
+            return None if registration is None else int(registration["first_start_ns"])
+    return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ledger.app.agreements import RegisteredAgreement, load_agreement
+from ledger.app.agreements import RegisteredAgreement, load_timeline, timeline_of
 from ledger.app.closing import closing_of
 from ledger.app.evidence import Attestor
 from ledger.app.observations import ReadRows
@@ -19,13 +19,12 @@ from ledger.app.telemetry import FindEvidence
 from ledger.app.violation_rows import FindRequests
 from ledger.app.violations import record_violations
 from ledger.app.windows import evaluate_windows
-from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.events import StoredEvent
 from ledger.domain.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
 from ledger.domain.instant import Clock, format_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.window import period_at, period_named
+from ledger.domain.lifecycle import Timeline
 from ledger.errors import PeriodClosed, PeriodNotBegun, SlaLedgerError, VersionConflict
 
 FOLLOWER = "watch"
@@ -57,6 +56,9 @@ class Judge:
             )
         if closing_of(tx, registered.sla_id, period) is not None:
             raise PeriodClosed(f"{period} is closed: its statement says what it came to", period=str(period))
+        # Where the terms change, the period is judged by those in force in it.
+        found = load_timeline(tx, registered.sla_id, self.attestor)
+        registered = found.of(found.timeline.starting(period.first)[0])
         judged = evaluate_windows(tx, registered, period, read_rows=self.read_rows, running=True)
         return record_violations(
             tx,
@@ -70,11 +72,12 @@ class Judge:
 
     def current(self, tx: Transaction, registered: RegisteredAgreement, name: str | None) -> Period:
         """The period of this name, or the one that runs now; raises ``PeriodNotBegun`` where none does."""
-        agreement = registered.agreement
+        timeline = timeline_of(tx, registered.sla_id)
         if name is not None:
-            return period_named(agreement, name)
-        running = period_at(agreement, self.clock.now_ns())
+            return timeline.named(name)[1]
+        running = timeline.at(self.clock.now_ns())
         if running is None:
+            agreement = timeline.newest
             raise PeriodNotBegun(
                 f"no period of {registered.sla_id} runs now: it is in force from {agreement.effective_from} to "
                 f"{agreement.effective_until}; name a period",
@@ -119,10 +122,11 @@ class Watch:
     def _judge_of(self, database: Database, sla_id: str, spans: Sequence[Interval]) -> int:
         try:
             with database.read() as tx:
-                registered = load_agreement(tx, sla_id, self.judge.attestor)
+                found = load_timeline(tx, sla_id, self.judge.attestor)
+                registered = found.versions[-1]
                 open_ones = [
                     period
-                    for period in _newest_periods(registered.agreement, spans, self.judge.clock.now_ns())
+                    for period in _newest_periods(found.timeline, spans, self.judge.clock.now_ns())
                     if closing_of(tx, sla_id, period) is None
                 ]
             for period in open_ones:
@@ -152,12 +156,12 @@ def _touched(events: Iterable[StoredEvent]) -> dict[tuple[str, str], list[Interv
     return found
 
 
-def _newest_periods(agreement: Agreement, spans: Sequence[Interval], now_ns: int) -> list[Period]:
+def _newest_periods(timeline: Timeline, spans: Sequence[Interval], now_ns: int) -> list[Period]:
     """The newest periods that began and that one of the spans reaches into, oldest first."""
     found: dict[int, Period] = {}
     for span in spans:
-        period = period_at(agreement, min(span.end_ns - 1, now_ns))
+        period = timeline.at(min(span.end_ns - 1, now_ns))
         while period is not None and span.start_ns < period.interval.end_ns and len(found) < MAX_PERIODS * len(spans):
             found[period.interval.start_ns] = period
-            period = period_at(agreement, period.interval.start_ns - 1)
+            period = timeline.at(period.interval.start_ns - 1)
     return [found[start_ns] for start_ns in sorted(found)[-MAX_PERIODS:]]

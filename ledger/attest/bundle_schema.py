@@ -18,7 +18,8 @@ from ledger.domain.agreement_schema import (
 from ledger.domain.attested import SIGNAL_COUNT
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.objective import OBJECTIVE_ID
-from ledger.domain.schema import Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Text
+from ledger.domain.schema import Either, Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Text
+from ledger.domain.termination import NOTICE
 from ledger.domain.window import MAX_COUNT
 
 TRUST_FORMAT = "sla-ledger/trust/v1"
@@ -129,8 +130,12 @@ BUNDLE = Object(
         ),
         "issuer_signature": ED25519_SIGNATURE,
     },
-    # The earlier versions of a restatement.
-    {"previous": ListOf(_event("statement_issued"), 1, MAX_VERSIONS)},
+    {
+        # The earlier versions of a restatement.
+        "previous": ListOf(_event("statement_issued"), 1, MAX_VERSIONS),
+        # What ended the terms inside a period: without it, no part of a period is accepted.
+        "ended_by": Either("kind", {"Agreement": SIGNED_AGREEMENT, "Termination": NOTICE}),
+    },
     title="sla-ledger bundle v1",
 )
 

@@ -23,6 +23,7 @@ from ledger.domain.canonical import canonical_bytes
 from ledger.domain.proration import terms_for
 from ledger.domain.restatement import carries_proof
 from ledger.domain.settlement import attestability
+from ledger.domain.termination import Notice
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import coverage_ok, period_named
 from ledger.errors import BundleCheckFailed
@@ -48,7 +49,19 @@ class Case:
 
     @cached_property
     def agreement(self) -> Agreement:
-        return Agreement.from_document(self.bundle["agreement"])
+        """The terms, in force until what ended them."""
+        terms, ended_by = Agreement.from_document(self.bundle["agreement"]), self.bundle.get("ended_by")
+        if ended_by is None:
+            return terms
+        day = self.notice.effective if self.notice is not None else Agreement.from_document(ended_by).effective_from
+        require(terms.effective_from < day < terms.effective_until, f"the terms are not in force on {day}")
+        return terms.ending_on(day)
+
+    @cached_property
+    def notice(self) -> Notice | None:
+        """The notice that ended the terms, if one did."""
+        ended_by = self.bundle.get("ended_by")
+        return Notice.from_document(ended_by) if ended_by is not None and ended_by["kind"] == "Termination" else None
 
     @cached_property
     def sla_id(self) -> bytes:

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ledger.app.agreements import require_signatures
+from ledger.app.agreements import require_notice_signatures, require_signatures
 from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, evm_tx, signing, telemetry
 from ledger.attest import statement as formats
+from ledger.attest.attestation_context import sla_id
 from ledger.attest.case import Case, require, require_same
 from ledger.attest.credit_checks import credit_with_incidents, recorded_charges
 from ledger.attest.exclusion_checks import require_excluded
 from ledger.attest.groth16 import check_proof
 from ledger.attest.keccak import keccak256
+from ledger.domain.agreement import Agreement
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import credit_trace
@@ -51,7 +53,29 @@ def agreement(case: Case) -> str:
     issued = case.issued
     require(issued["sla_id"] == "0x" + case.sla_id.hex(), "the statement is for another agreement (sla_id)")
     require(issued["doc_sha256"] == case.agreement.doc_sha256.hex(), "the statement is for other terms (doc_sha256)")
-    return f"both parties signed it for {case.agreement.service}; slaId 0x{case.sla_id.hex()[:16]}..."
+    return f"both parties signed it for {case.agreement.service}; slaId 0x{case.sla_id.hex()[:16]}..." + _ending(case)
+
+
+def _ending(case: Case) -> str:
+    """What ended the terms, if anything did: signed like themselves, and about the same agreement."""
+    ended_by, terms = case.bundle.get("ended_by"), case.agreement
+    if ended_by is None:
+        return ""
+    if case.notice is not None:
+        notice = case.notice
+        require(notice.sla_id == "0x" + case.sla_id.hex(), "the notice ends another agreement")
+        require_notice_signatures(notice, terms, signing.verify)
+        return f"; ended on {notice.effective} by notice of {' and '.join(notice.signed_by)}"
+    following = Agreement.from_document(ended_by)
+    require(sla_id(following) == case.sla_id, "the terms that follow are of another agreement")
+    for name, before, after in (
+        ("issuer", terms.issuer, following.issuer),
+        ("customer", terms.customer, following.customer),
+    ):
+        same = before.ed25519_public_key == after.ed25519_public_key
+        require(same, f"the terms that follow name another key of the {name}")
+    require_signatures(following, signing.verify)
+    return f"; other terms follow from {following.effective_from}"
 
 
 def period(case: Case) -> str:

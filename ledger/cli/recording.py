@@ -8,15 +8,13 @@ from typing import Any
 
 import click
 
-from ledger.app.agreements import load_agreement
+from ledger.app.agreements import load_agreement, timeline_of
 from ledger.app.handing_in import hand_in
 from ledger.app.observations import RecordedBatch
 from ledger.cli.log_reading import parse_span, read_whole_log
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
 from ledger.cli.output import note, print_json
-from ledger.domain.agreement import Agreement
 from ledger.domain.interval import Interval
-from ledger.domain.window import period_named
 from ledger.errors import BadInput
 from ledger.ingest.sample_log import read_facts
 from ledger.wiring.services import Services
@@ -78,10 +76,10 @@ def observe(
         database = services.database.of_tenant(tenant)
         with database.read() as tx:
             sla_id = chosen_sla(tx.views.agreements(), sla_id)
-            document = tx.views.agreement(sla_id)["document"]
+            timeline = timeline_of(tx, sla_id)
         complete = parse_span(span) if span is not None else None
         if period is not None:
-            complete = period_named(Agreement.from_document(document), period).interval
+            complete = timeline.named(period)[1].interval
         handed_in = hand_in(
             database,
             sla_id,

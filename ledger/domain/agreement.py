@@ -170,8 +170,22 @@ class Agreement:
             day_start_s=self.day_start_s,
             keeps_first=self.keeps_parts,
             # A change or an end inside a period splits it, whatever the terms say of their own dates.
-            keeps_last=self.keeps_parts or self.ended_on is not None,
+            keeps_last=self.keeps_parts or (self.ended_on is not None and self.period_step == self.period_length),
         )
+
+    @property
+    def starts_ns(self) -> int:
+        """The first instant of these terms."""
+        return self.day_ns(self.effective_from)
+
+    @property
+    def ends_ns(self) -> int:
+        """The instant at which these terms end or were ended."""
+        return self.day_ns(self.periods.until)
+
+    def day_ns(self, day: date) -> int:
+        """The first instant of a local day of this agreement."""
+        return calendar.day_start_ns(day, calendar.load_zone(self.timezone), self.day_start_s)
 
     def ending_on(self, day: date) -> Agreement:
         """The same terms, in force until the start of a local day before their own end."""
@@ -185,6 +199,11 @@ class Agreement:
     def window_count(self, period: calendar.Period) -> int:
         """How many windows a period has; raises ``DocumentInvalid`` where they do not fill it, or are too many."""
         return count_windows(period, self.window_seconds)
+
+    def check_windows(self) -> None:
+        """Raises ``DocumentInvalid`` where the windows do not fill every period and part while the terms are in
+        force."""
+        most_windows(self.periods, self.window_seconds)
 
     @property
     def most_windows(self) -> int:
@@ -238,7 +257,7 @@ def _check_calendar(agreement: Agreement) -> None:
     if agreement.periods.rolling:
         _check_rolling(agreement)
     # Each period, because clock changes and months make some shorter or longer than others.
-    most_windows(agreement.periods, agreement.window_seconds)
+    agreement.check_windows()
 
 
 def _check_rolling(agreement: Agreement) -> None:

@@ -55,6 +55,7 @@ from ledger.domain.schema import (
     Text,
 )
 from ledger.domain.telemetry import MAX_POINTS, MAX_SHOWN, BreakerState, SampleVerdict
+from ledger.domain.termination import NOTICE
 from ledger.domain.webhook_events import WEBHOOK_PAYLOADS
 from ledger.errors import DocumentInvalid, EventInvalid
 
@@ -150,6 +151,14 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
                 }
             )
         ),
+    },
+    "agreement_terminated": {
+        "sla_id": BYTES32,
+        "doc_sha256": SHA256,
+        "terms_version": _VERSION,
+        "effective_ns": INSTANT_NS,
+        "notice": NOTICE,
+        "document": SIGNED_AGREEMENT,
     },
     "observations_recorded": {
         "sla_id": BYTES32,

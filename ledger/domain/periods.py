@@ -59,6 +59,16 @@ class PeriodGrid:
         """Every period in order; raises ``CalendarInvalid`` for one that the zone has no instants for."""
         return (self.period(index) for index in self._indexes)
 
+    @property
+    def empty(self) -> bool:
+        """Whether the term holds no period."""
+        return not self._indexes
+
+    @property
+    def ends(self) -> tuple[Period, ...]:
+        """The first and the last period; nothing where there is none."""
+        return () if self.empty else (self.period(self._indexes[0]), self.period(self._indexes[-1]))
+
     def starting(self, first: date) -> Period:
         """The period whose first local date is ``first``; raises ``DocumentInvalid`` if none is."""
         found = self._at_index(self._index_of(first))

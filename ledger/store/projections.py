@@ -133,6 +133,8 @@ def _agreement(event: StoredEvent) -> Iterable[RowChange]:
         "doc_sha256": payload["doc_sha256"],
         "document": payload["document"],
     }
+    if "notice" in payload:
+        body["terminated_on"] = payload["notice"]["effective"]
     yield _change(event, "view_agreement", {"sla_id": payload["sla_id"]}, body)
 
 
@@ -239,6 +241,7 @@ def _webhook(event: StoredEvent) -> Iterable[RowChange]:
     yield _change(event, "view_webhook", {"endpoint_id": payload["endpoint_id"]}, body, {"state": payload["state"]})
 
 
+_AGREEMENT_TYPES = ("agreement_registered", "agreement_terminated")
 _VIOLATION_COLUMNS = frozenset({"violation_id", "sla_id", "objective", "from_ns"})
 _EXCLUSION_STATES = {EXCLUSION_RECORDED: "recorded", EXCLUSION_WITHDRAWN: "withdrawn"}
 _VIOLATION_STATES = {
@@ -280,7 +283,7 @@ def _breaker(event: StoredEvent) -> Iterable[RowChange]:
 
 
 _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
-    "agreement_registered": _agreement,
+    **dict.fromkeys(_AGREEMENT_TYPES, _agreement),
     "window_evaluated": _window,
     "statement_issued": _statement,
     "attestation_recorded": _attestation,
@@ -298,6 +301,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
 }
 
 _SHARING = (
+    frozenset(_AGREEMENT_TYPES),
     frozenset(_VIOLATION_STATES),
     frozenset(_EXCLUSION_STATES),
     frozenset({"statement_issued", "statement_finalized"}),

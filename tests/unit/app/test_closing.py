@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from ledger.app import closing
-from ledger.app.agreements import RegisteredAgreement, registered_agreement
+from ledger.app.agreements import RegisteredAgreement, RegisteredTimeline, load_timeline
 from ledger.app.closing import Cause, Schedule, close_period, closing_of, load_closing
 from ledger.app.evidence import Attestor
-from ledger.app.ports import Receipt
+from ledger.app.ports import Receipt, Transaction
 from ledger.app.stages import evaluate_period
 from ledger.app.telemetry import find_evidence
 from ledger.domain.calendar import Period
@@ -177,12 +174,12 @@ class TestSchedule:
             others.append((other, other.register()))
         bad = registered.sla_id
 
-        def read(payload: Mapping[str, Any], attestor: Attestor) -> RegisteredAgreement:
-            if payload["sla_id"] == bad:
+        def read(tx: Transaction, sla_id: str, attestor: Attestor) -> RegisteredTimeline:
+            if sla_id == bad:
                 raise DocumentInvalid("these terms cannot be read any more")
-            return registered_agreement(payload, attestor)
+            return load_timeline(tx, sla_id, attestor)
 
-        monkeypatch.setattr(closing, "registered_agreement", read)
+        monkeypatch.setattr(closing, "load_timeline", read)
         at(desk, desk.period.interval.end_ns + GRACE_NS)
         with pytest.raises(ClosingFailed, match=bad) as caught:
             schedule.close_due()
