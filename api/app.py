@@ -26,6 +26,7 @@ from api.parameters import check_query
 from api.problems import handle_error
 from api.rest import (
     agreements,
+    amending,
     budgets,
     charges,
     claims,
@@ -95,7 +96,7 @@ HANDLERS = (
 )
 
 
-_WRITING = (*writing.HANDLERS, *exclusions.HANDLERS, *charges.HANDLERS, *claims.HANDLERS)
+_WRITING = (*writing.HANDLERS, *amending.HANDLERS, *exclusions.HANDLERS, *charges.HANDLERS, *claims.HANDLERS)
 """What commands serve."""
 
 

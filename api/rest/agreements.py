@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -12,6 +12,7 @@ from api.rest.routes import Seen, reads
 from api.rest.values import Digest, Seq, Withheld, Word
 from ledger.app.access import Scope
 from ledger.app.paging import Row
+from ledger.domain.instant import format_instant_ns
 
 _LISTING = "agreements"
 
@@ -41,10 +42,59 @@ class AgreementPage(msgspec.Struct, frozen=True):
     next_cursor: str | None
 
 
+_State: TypeAlias = Annotated[
+    str, msgspec.Meta(description="signed (not in force yet), active, amended (of a version), terminated or expired")
+]
+_InForce: TypeAlias = Annotated[
+    str | None, msgspec.Meta(description="RFC 3339; null for a version that a notice kept from coming into force")
+]
+
+
+class TermsVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of the terms, in force between two instants."""
+
+    terms_version: int
+    doc_sha256: Digest
+    state: _State
+    in_force_from: _InForce
+    in_force_until: _InForce
+    registered_at: str
+    on_chain: Annotated[bool, msgspec.Meta(description="Whether it was registered on chain, too")]
+    seq: Seq
+
+
+class Milestone(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of the agreement when; what is to come is among it."""
+
+    at: str
+    what: Annotated[str, msgspec.Meta(description="signed, active, amended, terminated or expired")]
+    terms_version: int
+
+
+class Termination(msgspec.Struct, frozen=True, kw_only=True):
+    """The notice that ends the agreement."""
+
+    effective: Annotated[str, msgspec.Meta(description="Local date at whose start it ends")]
+    at: Annotated[str, msgspec.Meta(description="The same as an instant")]
+    signed_by: Annotated[list[str], msgspec.Meta(description="issuer, customer or both")]
+    reason: str
+    seq: Seq
+
+
+class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agreement stands now."""
+
+    state: _State
+    versions: list[TermsVersion]
+    timeline: list[Milestone]
+    termination: Termination | None
+
+
 class AgreementDetail(msgspec.Struct, frozen=True):
-    """An agreement with the document that was signed."""
+    """An agreement with the document that was signed, and its life."""
 
     summary: AgreementSummary
+    lifecycle: Lifecycle
     document: Annotated[
         dict[str, Any] | None,
         msgspec.Meta(description="The signed document; without `signatures` it is what doc_sha256 hashes (RFC 8785)"),
@@ -60,18 +110,53 @@ def list_agreements(seen: Seen, limit: Limit = 50, cursor: CursorText = None) ->
 
 
 @reads(
+    # Where it stands follows from the clock as well as from the log.
     "/v1/agreements/{sla_id:str}",
-    of_the_log=True,
     summary="One agreement",
     tag="agreements",
     scopes=(Scope.READ_AGREEMENTS,),
     problems=(400, 404, 503),
 )
 def get_agreement(seen: Seen, sla_id: SlaId) -> AgreementDetail:
-    """An agreement and its signed document."""
-    row = seen.agreement(sla_id)
+    """An agreement, the signed document of its newest terms, and all versions with the times they are in force."""
+    row, life = seen.agreement(sla_id), seen.lifecycle(sla_id)
     withheld = row["withheld"]
-    return AgreementDetail(_summary(row), None if "document" in withheld else row["document"], withheld)
+    return AgreementDetail(
+        _summary(row), _lifecycle(life), None if "document" in withheld else row["document"], withheld
+    )
+
+
+def _lifecycle(life: Row) -> Lifecycle:
+    ended = life["termination"]
+    return Lifecycle(
+        state=life["state"],
+        versions=[
+            TermsVersion(
+                terms_version=each["terms_version"],
+                doc_sha256=each["doc_sha256"],
+                state=each["state"],
+                in_force_from=None if each["from_ns"] is None else format_instant_ns(each["from_ns"]),
+                in_force_until=None if each["until_ns"] is None else format_instant_ns(each["until_ns"]),
+                registered_at=format_instant_ns(each["registered_at_ns"]),
+                on_chain=each["on_chain"],
+                seq=each["seq"],
+            )
+            for each in life["versions"]
+        ],
+        timeline=[
+            Milestone(at=format_instant_ns(each["at_ns"]), what=each["what"], terms_version=each["terms_version"])
+            for each in life["timeline"]
+        ],
+        termination=None
+        if ended is None
+        else Termination(
+            effective=ended["effective"],
+            at=format_instant_ns(ended["at_ns"]),
+            signed_by=ended["signed_by"],
+            reason=ended["reason"],
+            seq=ended["seq"],
+        ),
+    )
 
 
 def _summary(row: Row) -> AgreementSummary:

@@ -67,6 +67,16 @@ _FirstPeriod: TypeAlias = Annotated[
     str | None,
     msgspec.Meta(description="First period to be recorded on chain, such as 2023-12-19/P1D; null: the first there is"),
 ]
+RegistrationSignature: TypeAlias = (
+    Annotated[
+        str,
+        msgspec.Meta(
+            pattern="^0x[0-9a-f]{130}$",
+            description="The customer's signature over the registration digest: r, s and v",
+        ),
+    ]
+    | None
+)
 
 
 class AgreementWrite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,16 +84,7 @@ class AgreementWrite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     document: _Document
     first_period: _FirstPeriod = None
-    registration_signature: (
-        Annotated[
-            str,
-            msgspec.Meta(
-                pattern="^0x[0-9a-f]{130}$",
-                description="The customer's signature over the registration digest: r, s and v",
-            ),
-        ]
-        | None
-    ) = None
+    registration_signature: RegistrationSignature = None
 
 
 class DigestAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

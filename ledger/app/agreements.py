@@ -36,11 +36,22 @@ class RegisteredAgreement:
 def require_signatures(agreement: Agreement, verify: VerifySignature) -> None:
     """Raises ``AgreementNotSigned`` unless both parties' Ed25519 signatures hold over the canonical document."""
     signatures = agreement.document.get("signatures")
-    if signatures is None:
+    if not signatures:
         raise AgreementNotSigned("the agreement is not signed: it has no signatures member", party="both")
-    for name, party in (("issuer", agreement.issuer), ("customer", agreement.customer)):
-        if not verify(party.ed25519_public_key, agreement.signing_message, bytes.fromhex(signatures[name])):
+    for name in ("issuer", "customer"):
+        if name not in signatures:
+            raise AgreementNotSigned(f"the {name} did not sign: signatures.{name} is missing", party=name)
+        if not signature_holds(agreement, name, verify):
             raise AgreementNotSigned(f"signatures.{name} does not hold over this document", party=name)
+
+
+def signature_holds(agreement: Agreement, name: str, verify: VerifySignature) -> bool:
+    """Whether ``issuer`` or ``customer`` signed a document; False where its signature is missing."""
+    signature = agreement.document.get("signatures", {}).get(name)
+    party = agreement.issuer if name == "issuer" else agreement.customer
+    return signature is not None and verify(
+        party.ed25519_public_key, agreement.signing_message, bytes.fromhex(signature)
+    )
 
 
 def require_notice_signatures(notice: Notice, agreement: Agreement, verify: VerifySignature) -> None:

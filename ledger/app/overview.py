@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ledger.app.access import BUNDLE_SCOPES, Principal, Scope, metric_scopes, redact
+from ledger.app.agreements import timeline_of
 from ledger.app.lists import visible_violation
 from ledger.app.paging import Row
 from ledger.app.ports import Transaction
@@ -114,7 +115,7 @@ def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period:
     rows = _newest_versions(tx.views.statements(sla_id))
     shown = _chosen(rows, period)
     windows = [] if shown is None else tx.views.windows(sla_id, shown["period"])
-    objectives = _terms(agreement, shown)
+    objectives = _terms(_document_of(tx, agreement, shown), shown)
     visible = [terms for terms in objectives if principal.holds(*terms.scopes)]
     may_violations, may_credits = principal.holds(Scope.READ_VIOLATIONS), principal.holds(Scope.READ_CREDITS)
     violations = _violations(tx, shown, principal) if may_violations else []
@@ -237,9 +238,19 @@ def _chosen(rows: Sequence[Row], period: str | None) -> Row | None:
     raise NotFound(f"the period {period} was not settled; leave it out for the newest one", period=period)
 
 
-def _terms(agreement: Row, shown: Row | None) -> list[ObjectiveTerms]:
-    """The objectives of the statement shown, else those of the newest terms."""
-    signed = {item["id"]: item for item in agreement["document"]["objectives"]}
+def _document_of(tx: Transaction, agreement: Row, shown: Row | None) -> Mapping[str, Any]:
+    """The terms that the statement shown was made under, else the newest."""
+    if shown is not None and shown["doc_sha256"] != agreement["doc_sha256"]:
+        for document in timeline_of(tx, agreement["sla_id"]).documents:
+            if document.doc_sha256.hex() == shown["doc_sha256"]:
+                return document.document
+    found: Mapping[str, Any] = agreement["document"]
+    return found
+
+
+def _terms(document: Mapping[str, Any], shown: Row | None) -> list[ObjectiveTerms]:
+    """The objectives of the statement shown, else those of the terms."""
+    signed = {item["id"]: item for item in document["objectives"]}
     results = signed.values() if shown is None else shown["objectives"]
     return [_objective_terms(item["id"], item["target"], signed.get(item["id"])) for item in results]
 

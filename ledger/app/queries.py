@@ -15,6 +15,7 @@ from ledger.app import sla_report
 from ledger.app.access import DEFAULT_TENANT, Principal
 from ledger.app.budgets import Budgets, read_budgets
 from ledger.app.explanation import read_explanation
+from ledger.app.lifecycle import read_lifecycle
 from ledger.app.observations import ReadRows
 from ledger.app.outbox_port import StageWait
 from ledger.app.overview import Overview, read_overview
@@ -255,6 +256,11 @@ class Queries:
                 )
             path = tx.log.inclusion_proof(event.place, chosen)
             return Inclusion(event, chosen, tx.log.root(chosen), path, tx.log.checkpoint(chosen))
+
+    def lifecycle(self, sla_id: str) -> Row:
+        """See ``ledger.app.lifecycle.read_lifecycle``."""
+        with self._database.read() as tx:
+            return read_lifecycle(tx, sla_id, now_ns=self._now_ns())
 
     def budgets(self, principal: Principal, sla_id: str, *, period: str | None, over: Sequence[str]) -> Budgets:
         """See ``ledger.app.budgets.read_budgets``."""

@@ -60,6 +60,10 @@ class VisibleQueries:
         self._require_agreement(sla_id)
         return visible_agreement(self._queries.agreement(sla_id), self._principal)
 
+    def lifecycle(self, sla_id: str) -> Row:
+        self._require_agreement(sla_id)
+        return self._queries.lifecycle(sla_id)
+
     def statements(self, sla_id: str | None, *, after: str | None, limit: int, newest: bool = True) -> Page:
         self._require_agreement(sla_id)
         among = self._principal.sla_ids

@@ -7,16 +7,23 @@ from pathlib import Path
 
 import click
 
+from ledger.app.agreements import signature_holds
 from ledger.attest.agreement_terms import attested_terms
+from ledger.attest.signing import verify
 from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.output import print_json
+from ledger.domain.lifecycle import State
 from ledger.domain.settlement import attestability
 
 LATER = {
     "add": "ledger.cli.registering:add",
+    "amend": "ledger.cli.lifecycle:amend",
     "digest": "ledger.cli.registering:digest",
     "import": "ledger.cli.importing:import_slos",
     "keys": "ledger.cli.registering:keys",
+    "list": "ledger.cli.lifecycle:list_",
+    "show": "ledger.cli.lifecycle:show",
+    "terminate": "ledger.cli.lifecycle:terminate",
 }
 """Loaded when they are needed: checking a document needs no extra installed."""
 
@@ -44,12 +51,14 @@ def agreements() -> None:
 def validate(path: Path, as_json: bool) -> None:
     """Check an agreement and say whether its statements can be proved, and if not, why.
 
-    Signatures are not checked: a draft has none.
+    It is a draft until both parties' signatures hold: then it can be registered.
     """
     agreement = read_agreement(path)
     reasons = attestability(agreement)
     terms_hash = None if reasons else str(attested_terms(agreement).hash())
-    signed_by = sorted(agreement.document.get("signatures", {}))
+    signed_by = [party for party in ("issuer", "customer") if signature_holds(agreement, party, verify)]
+    missing = [party for party in ("issuer", "customer") if party not in signed_by]
+    state = State.DRAFT if missing else State.SIGNED
     if as_json:
         print_json(
             {
@@ -58,11 +67,14 @@ def validate(path: Path, as_json: bool) -> None:
                 "reasons": list(reasons),
                 "doc_sha256": agreement.doc_sha256.hex(),
                 "terms_hash": terms_hash,
+                "state": str(state),
                 "signed_by": signed_by,
+                "missing_signatures": missing,
             }
         )
         return
-    click.echo(f"{path}: valid; signatures present: {', '.join(signed_by) or 'none'} (not checked)")
+    lacks = f"; the signature of {' and '.join(missing)} is missing or does not hold" if missing else ""
+    click.echo(f"{path}: valid; {state}{lacks}")
     click.echo(f"document sha256  {agreement.doc_sha256.hex()}")
     if terms_hash is not None:
         click.echo(f"terms hash       {terms_hash}")

@@ -58,7 +58,7 @@ def add(
         raise BadInput("--own-keys signs by itself; leave --registration-signature out")
     with opened(data_dir, database_url) as services:
         commands = services.commands.of_tenant(tenant)
-        signature = None if registration_signature is None else _signature(registration_signature)
+        signature = registration_signature_of(registration_signature)
         if own_keys:
             document, signature = _with_own_keys(services, commands, document, first_period)
         registered = commands.register(document, first_period=first_period, customer_signature=signature)
@@ -109,7 +109,10 @@ def keys(data_dir: Path, database_url: str | None, as_json: bool) -> None:
         click.echo(f'{name}\n  x: "{key["x"]}"\n  y: "{key["y"]}"')
 
 
-def _signature(text: str) -> bytes:
+def registration_signature_of(text: str | None) -> bytes | None:
+    """The bytes of a ``--registration-signature``, if there is one. Raises ``BadInput``."""
+    if text is None:
+        return None
     digits = text.removeprefix("0x")
     try:
         signature = bytes.fromhex(digits)

@@ -62,7 +62,8 @@ AGREEMENT = Object(
         "step": Text(r"P\d{1,3}[DWM]", "the step of rolling periods, such as P1D", 5),
         "day_start": Text(r"\d\d:\d\d", "a time of day such as 08:00", 5),
         "partial_periods": OneOf(("drop", "prorate")),
-        "signatures": _SIGNATURES,
+        # Of a draft one may be missing.
+        "signatures": Object({}, dict(_SIGNATURES.required)),
         "settlement": SETTLEMENT,
         **EXCLUSION_MEMBERS,
     },

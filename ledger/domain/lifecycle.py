@@ -240,11 +240,6 @@ def _member(document: Mapping[str, Any], path: Sequence[str]) -> Any:
     return found
 
 
-def missing_signatures(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """The parties whose signature a draft lacks."""
-    return tuple(party for party in ("issuer", "customer") if party not in document.get("signatures", {}))
-
-
 def milestones(timeline: Timeline) -> Iterator[tuple[int, str, int]]:
     """What becomes of an agreement when, in order: instant, ``active``, ``amended``, ``terminated`` or ``expired``,
     and the version that it is about."""

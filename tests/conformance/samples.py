@@ -119,6 +119,26 @@ def agreement(terms_version: int = 1, *, sla_id: str = SLA_ID, service: str = "c
     return NewEvent("agreement_registered", payload, START_NS)
 
 
+def termination(terms_version: int = 1, *, sla_id: str = SLA_ID, service: str = "chat-7b") -> NewEvent:
+    payload = {
+        "sla_id": sla_id,
+        "doc_sha256": f"{terms_version:064x}",
+        "terms_version": terms_version,
+        "effective_ns": str(START_NS),
+        "notice": {
+            "apiVersion": "sla-ledger/v1",
+            "kind": "Termination",
+            "sla_id": sla_id,
+            "doc_sha256": f"{terms_version:064x}",
+            "effective": "2023-12-19",
+            "reason": "moved to another provider",
+            "signatures": {"customer": "cd" * 64},
+        },
+        "document": document(service),
+    }
+    return NewEvent("agreement_terminated", payload, START_NS)
+
+
 def statement(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0, credit: str | None = "120000") -> NewEvent:
     start_ns = START_NS + day * 24 * HOUR_NS
     payload = {

@@ -16,7 +16,17 @@ from ledger.domain.schema import Integer, Object, Text
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.verify import verify_inclusion
 from tests.conformance.conftest import AnyDatabase, OpenSqlite
-from tests.conformance.samples import PERIOD, SLA_ID, START_NS, StepClock, agreement, statement, window, windows
+from tests.conformance.samples import (
+    PERIOD,
+    SLA_ID,
+    START_NS,
+    StepClock,
+    agreement,
+    statement,
+    termination,
+    window,
+    windows,
+)
 
 JUMPS = (0, -(10**18), 5, -1, 10**15, -(10**9))
 
@@ -92,6 +102,7 @@ def test_an_event_of_an_old_version_is_read_in_the_new_shape_and_its_proof_still
 
 def fill(database: AnyDatabase) -> None:
     events = [*windows(7), agreement(), window(3, bad=2), statement(), window(3, bad=5), agreement(2), statement(2)]
+    events.append(termination(2))
     with database.begin() as tx:
         tx.events.append("s", events, expected_version=0)
 
@@ -111,7 +122,7 @@ def test_a_rebuild_in_batches_of_any_size_gives_the_same_views(open_sqlite: Open
     database = open_sqlite()
     fill(database)
     before, progress = views(database), list[int]()
-    assert database.rebuild_views(batch=batch, progress=progress.append) == 13
+    assert database.rebuild_views(batch=batch, progress=progress.append) == 14
     assert views(database) == before
     assert progress == sorted(progress)
     assert len(progress) >= 13 // batch

@@ -33,6 +33,7 @@ from tests.conformance.samples import (
     statement,
     statement_id,
     telemetry,
+    termination,
     violation,
     window,
 )
@@ -398,10 +399,12 @@ def test_a_rebuild_gives_the_same_views(database: AnyDatabase) -> None:
         append(database, event)
     append(database, attestation(name), anchor(name), statement(day=1))
     append(database, violation("opened"), violation("closed"), line_issued(), line_applied(), line_reversed())
-    append(database, telemetry(point(), point("XID", severity=95)), breaker())
+    append(database, telemetry(point(), point("XID", severity=95)), breaker(), termination(2))
     with database.read() as tx:
         before = everything(tx)
-    assert database.rebuild_views() == 16
+        row = tx.views.agreement(SLA_ID)
+        assert (row["terms_version"], row["terminated_on"]) == (2, "2023-12-19")
+    assert database.rebuild_views() == 17
     with database.read() as tx:
         assert everything(tx) == before
 
