@@ -1,7 +1,8 @@
 """Scenarios in, verdicts out: every case of ``scenarios/*.yaml`` is a small period and what it must come to.
 
 A case names the ``example`` agreement it starts from and the members it ``set``s (empty: takes out), ``<<`` those of
-another case and some more. ``rows`` are request rows, as short
+another case and some more. ``amended`` are the members of a second version of the terms, ``terminated`` is the date of
+a notice. ``rows`` are request rows, as short
 texts ``id time code ttft_ms e2e_ms`` (``ok`` for no code; latencies of failed rows left out); ``repeat`` multiplies
 a row under numbered ids. Or ``windows`` gives the counts themselves: window (``7``) or windows (``7-9``) -> good/valid
 per objective, or a state; ``otherwise`` is what all others have. ``charges`` are lines that finance handed in.
@@ -10,6 +11,7 @@ per objective, or a state; ``otherwise`` is what all others have. ``charges`` ar
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 from collections.abc import Iterator
@@ -25,13 +27,18 @@ from ledger.domain.charges import CHARGE_LINES, charges_period, read_charges
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
+from ledger.domain.lifecycle import Timeline, check_amendment, check_notice
 from ledger.domain.settlement import attestability, settle
-from ledger.domain.window import Cell, Window, WindowState, period_named
+from ledger.domain.termination import Notice, unsigned_notice
+from ledger.domain.window import Cell, Window, WindowState
 from ledger.ingest.request_log import RequestLog
 from tests.unit.domain.samples import agreement, put
 
 FOLDER = Path(__file__).parent / "scenarios"
-KNOWN = {"name", "why", "example", "set", "period", "spans", "rows", "windows", "otherwise", "charges", "expect"}
+KNOWN = {
+    *("name", "why", "example", "set", "amended", "terminated", "period"),
+    *("spans", "rows", "windows", "otherwise", "charges", "expect"),
+}
 WHOLE_NUMBERS = {"minimum_valid", "minimum_run", "consecutive"}
 
 
@@ -46,8 +53,9 @@ def test_scenario(case: dict[str, Any]) -> None:
     assert set(case) <= KNOWN
     changes = _merged(case.get("set", {}))
     example = f"{case.get('example', 'agreement')}.yaml"
-    terms = agreement(lambda d: [_set(d, path, value) for path, value in changes.items()], example)
-    period = period_named(terms, case.get("period", "2023-06-14/P1D"))
+    signed = agreement(lambda d: [_set(d, path, value) for path, value in changes.items()], example)
+    in_force, period = _timeline(signed, case).named(case.get("period", "2023-06-14/P1D"))
+    terms = in_force.agreement
     if "rows" in case:
         windows, counts = _from_rows(terms, period, case)
     else:
@@ -65,12 +73,32 @@ def test_scenario(case: dict[str, Any]) -> None:
         "windows": str(result.coverage.windows),
         "observed": str(result.coverage.observed),
         "idle": str(result.coverage.idle),
+        "terms_version": str(in_force.version),
+        "base": "none" if result.trace is None else str(result.trace.base),
     }
     if result.trace is not None and result.trace.rules is not None:
         found["earned"] = [str(incident.amount) for step in result.trace.rules for incident in step.incidents]
         found["caps"] = [f"{step.level} {step.limit} -> {step.amount}" for step in result.trace.caps or ()]
     found |= {o.objective.id: f"{o.good}/{o.valid} {o.state}" for o in result.objectives}
     assert {key: found[key] for key in case["expect"]} == case["expect"]
+
+
+def _timeline(signed: Agreement, case: dict[str, Any]) -> Timeline:
+    """The terms, those that ``amended`` makes of them, and the end that ``terminated`` names."""
+    documents = [signed]
+    if "amended" in case:
+        plain = copy.deepcopy(dict(signed.document))
+        for path, value in case["amended"].items():
+            put(plain, path, value)
+        documents.append(Agreement.from_document(plain))
+        check_amendment(Timeline((signed,)), documents[1], now_ns=signed.starts_ns)
+    timeline = Timeline(tuple(documents))
+    if "terminated" not in case:
+        return timeline
+    unsigned = unsigned_notice("0x" + "00" * 32, timeline.newest.doc_sha256.hex(), case["terminated"], "moved away")
+    notice = Notice.from_document({**unsigned, "signatures": {"customer": "00" * 64}})
+    check_notice(timeline, notice, now_ns=signed.starts_ns)
+    return Timeline(tuple(documents), notice)
 
 
 def _merged(said: dict[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,9 @@ import msgspec
 
 from api.parameters import CursorText, Limit, SlaId, decode_cursor, encode_cursor
 from api.rest.routes import Seen, reads
-from api.rest.values import Digest, Seq, Withheld, Word
+from api.rest.values import Digest, Instant, Seq, Withheld, Word, instant
 from ledger.app.access import Scope
 from ledger.app.paging import Row
-from ledger.domain.instant import format_instant_ns
 
 _LISTING = "agreements"
 
@@ -46,7 +45,7 @@ _State: TypeAlias = Annotated[
     str, msgspec.Meta(description="signed (not in force yet), active, amended (of a version), terminated or expired")
 ]
 _InForce: TypeAlias = Annotated[
-    str | None, msgspec.Meta(description="RFC 3339; null for a version that a notice kept from coming into force")
+    Instant | None, msgspec.Meta(description="null for a version that a notice kept from coming into force")
 ]
 
 
@@ -58,7 +57,7 @@ class TermsVersion(msgspec.Struct, frozen=True, kw_only=True):
     state: _State
     in_force_from: _InForce
     in_force_until: _InForce
-    registered_at: str
+    registered_at: Instant
     on_chain: Annotated[bool, msgspec.Meta(description="Whether it was registered on chain, too")]
     seq: Seq
 
@@ -66,7 +65,7 @@ class TermsVersion(msgspec.Struct, frozen=True, kw_only=True):
 class Milestone(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of the agreement when; what is to come is among it."""
 
-    at: str
+    at: Instant
     what: Annotated[str, msgspec.Meta(description="signed, active, amended, terminated or expired")]
     terms_version: int
 
@@ -75,7 +74,7 @@ class Termination(msgspec.Struct, frozen=True, kw_only=True):
     """The notice that ends the agreement."""
 
     effective: Annotated[str, msgspec.Meta(description="Local date at whose start it ends")]
-    at: Annotated[str, msgspec.Meta(description="The same as an instant")]
+    at: Instant
     signed_by: Annotated[list[str], msgspec.Meta(description="issuer, customer or both")]
     reason: str
     seq: Seq
@@ -135,23 +134,23 @@ def _lifecycle(life: Row) -> Lifecycle:
                 terms_version=each["terms_version"],
                 doc_sha256=each["doc_sha256"],
                 state=each["state"],
-                in_force_from=None if each["from_ns"] is None else format_instant_ns(each["from_ns"]),
-                in_force_until=None if each["until_ns"] is None else format_instant_ns(each["until_ns"]),
-                registered_at=format_instant_ns(each["registered_at_ns"]),
+                in_force_from=None if each["from_ns"] is None else instant(each["from_ns"]),
+                in_force_until=None if each["until_ns"] is None else instant(each["until_ns"]),
+                registered_at=instant(each["registered_at_ns"]),
                 on_chain=each["on_chain"],
                 seq=each["seq"],
             )
             for each in life["versions"]
         ],
         timeline=[
-            Milestone(at=format_instant_ns(each["at_ns"]), what=each["what"], terms_version=each["terms_version"])
+            Milestone(at=instant(each["at_ns"]), what=each["what"], terms_version=each["terms_version"])
             for each in life["timeline"]
         ],
         termination=None
         if ended is None
         else Termination(
             effective=ended["effective"],
-            at=format_instant_ns(ended["at_ns"]),
+            at=instant(ended["at_ns"]),
             signed_by=ended["signed_by"],
             reason=ended["reason"],
             seq=ended["seq"],

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, cast
 
-from ledger.app.exclusions import load_excluded
 from ledger.app.agreements import timeline_of
+from ledger.app.exclusions import load_excluded
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
