@@ -66,18 +66,19 @@ def require_notice_signatures(notice: Notice, agreement: Agreement, verify: Veri
 
 @dataclass(frozen=True, slots=True)
 class RegisteredTimeline:
-    """All versions of an agreement; each one's ``agreement`` ends where the next version or a notice ended it."""
+    """All versions of an agreement, with the digests of their documents; each one's ``agreement`` ends where the next
+    version or a notice ended it."""
 
     sla_id: str
     registered_at_ns: int
     timeline: Timeline
     versions: tuple[RegisteredAgreement, ...]
+    digests: tuple[str, ...]
 
     def of_document(self, doc_sha256: str) -> RegisteredAgreement:
         """The version with this document; raises ``NotFound``."""
-        for version in self.versions:
-            if version.agreement.doc_sha256.hex() == doc_sha256:
-                return version
+        if doc_sha256 in self.digests:
+            return self.versions[self.digests.index(doc_sha256)]
         raise NotFound(
             f"no agreement {self.sla_id} with the document {doc_sha256} is registered here", sla_id=self.sla_id
         )
@@ -202,7 +203,8 @@ def load_timeline(tx: Transaction, sla_id: str, attestor: Attestor) -> Registere
         if event.type == AGREEMENT_REGISTERED:
             found = registered_agreement(event.payload, attestor)
             versions.append(replace(found, agreement=cut.get(found.terms_version, found.agreement)))
-    return RegisteredTimeline(sla_id, events[0].occurred_at_ns, timeline, tuple(versions))
+    digests = tuple(event.payload["doc_sha256"] for event in events if event.type == AGREEMENT_REGISTERED)
+    return RegisteredTimeline(sla_id, events[0].occurred_at_ns, timeline, tuple(versions), digests)
 
 
 def timeline_of(tx: Transaction, sla_id: str) -> Timeline:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.app.access import Principal
-from ledger.app.agreements import RegisteredAgreement, load_agreement
+from ledger.app.agreements import RegisteredAgreement, RegisteredTimeline, load_timeline
 from ledger.app.evidence import Attestor
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Database, Receipt, Transaction
@@ -24,7 +24,7 @@ from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import charges_stream
 from ledger.domain.window import period_at
-from ledger.errors import ChargesRefused, NotFound
+from ledger.errors import CalendarInvalid, ChargesRefused, DocumentInvalid, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ChargeDesk:
         """
         CHARGE_LINES.check(lines, "lines")
         with self.database.begin() as tx:
-            registered = load_agreement(tx, sla_id, self.attestor)
+            registered = _in_force(load_timeline(tx, sla_id, self.attestor), period)
             return record_charges(tx, registered, period, lines, by=by, now_ns=self.clock.now_ns())
 
     def of(self, sla_id: str, period: str, principal: Principal | None = None) -> RecordedCharges:
@@ -65,7 +65,7 @@ class ChargeDesk:
         if principal is not None and not principal.may_see(sla_id):
             raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
         with self.database.read() as tx:
-            registered = load_agreement(tx, sla_id, self.attestor)
+            registered = _in_force(load_timeline(tx, sla_id, self.attestor), period)
             events = _events(tx, sla_id, chargeable_period(registered.agreement, period))
         if not events:
             raise NotFound(f"no charges of {period} are recorded for {sla_id}", sla_id=sla_id, period=period)
@@ -139,6 +139,14 @@ def _paid_by(registered: RegisteredAgreement, charged: Period) -> Period | None:
         if found is not None and charges_period(agreement, found) == charged:
             return found
     return None
+
+
+def _in_force(found: RegisteredTimeline, period: str) -> RegisteredAgreement:
+    """The terms of a period, of one that is not the agreement's the newest."""
+    try:
+        return found.of(found.timeline.named(period)[0])
+    except (DocumentInvalid, CalendarInvalid):
+        return found.versions[-1]
 
 
 def _events(tx: Transaction, sla_id: str, period: Period) -> list[StoredEvent]:

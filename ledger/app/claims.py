@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from ledger.app.access import Principal
-from ledger.app.agreements import RegisteredAgreement, load_agreement
+from ledger.app.agreements import RegisteredAgreement, load_timeline
 from ledger.app.credit_lines import Entry, credited, entry_members, line_members
 from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Transaction
@@ -112,7 +112,8 @@ class ClaimDesk:
 
     def _statement(self, tx: Transaction, statement_id: str) -> tuple[StoredEvent, RegisteredAgreement]:
         event = issued_event(tx, statement_id)
-        return event, load_agreement(tx, event.payload["sla_id"], self.attestor)
+        found = load_timeline(tx, event.payload["sla_id"], self.attestor)
+        return event, found.of_document(event.payload["doc_sha256"])
 
 
 @dataclass(frozen=True, slots=True)

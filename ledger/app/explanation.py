@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes, redact
+from ledger.app.agreements import AGREEMENT_REGISTERED, timeline_of
 from ledger.app.exclusions import rulings_by_id, standing
 from ledger.app.lists import visible_violation
 from ledger.app.ports import Transaction
@@ -79,8 +80,10 @@ def _terms(tx: Transaction, issued: Mapping[str, Any]) -> Agreement:
     """The terms that a statement was made under."""
     for event in tx.events.stream(agreement_stream(issued["sla_id"])):
         payload = event.payload
-        if payload.get("doc_sha256") == issued["doc_sha256"] and "document" in payload:
-            return Agreement.from_document(payload["document"])
+        if event.type == AGREEMENT_REGISTERED and payload["doc_sha256"] == issued["doc_sha256"]:
+            terms = timeline_of(tx, issued["sla_id"]).terms
+            in_force = (each.agreement for each in terms if each.version == payload["terms_version"])
+            return next(in_force, None) or Agreement.from_document(payload["document"])
     raise NotFound(
         f"the log holds no terms {issued['doc_sha256']} of {issued['sla_id']}", statement=issued["statement_id"]
     )

@@ -32,6 +32,7 @@ from tests.unit.app.conftest import (
     ISSUER,
     Desk,
     TestCollector,
+    find_requests,
     log,
     make_desk,
     read_rows,
@@ -129,7 +130,8 @@ def settle(desk: Desk, name: str) -> dict[str, Any]:
 
 def work(desk: Desk, event_id: str) -> None:
     shared: dict[str, Any] = {"attestor": desk.attestor, "clock": desk.clock}
-    evaluate_period(desk.database, event_id, read_rows=read_rows, find_evidence=find_evidence, **shared)
+    found: dict[str, Any] = {"find_evidence": find_evidence, "find_requests": find_requests}
+    evaluate_period(desk.database, event_id, read_rows=read_rows, **found, **shared)
     compensate_period(desk.database, event_id, collectors=Collectors(), randomness=desk.randomness, **shared)
 
 
