@@ -151,7 +151,7 @@ LOG: Lies = {
     "another place in the log": (change("statement.seq", lambda seq: seq + 1), {"log inclusion"}),
     "a place beyond the log": (put("statement.seq", 2**53 - 1), {"log inclusion"}),
     "another type": (logged(put("statement.header.type", "block_sealed")), {"log inclusion"}),
-    "another schema version": (logged(put("statement.header.schema", 2)), {"log inclusion"}),
+    "another schema version": (logged(put("statement.header.schema", 3)), {"log inclusion"}),
     "another stream": (logged(put("statement.header.stream", "elsewhere")), {"log inclusion"}),
     "another version of the stream": (logged(put("statement.header.version", 1)), {"log inclusion"}),
     "a seal in another stream": (logged(put("seals.0.header.stream", "seal/7")), {"log inclusion"}),
