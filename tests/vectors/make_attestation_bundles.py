@@ -32,7 +32,7 @@ from ledger.resources import resource_dir
 from ledger.wiring import Services, open_data
 from ledger.wiring.main_job import run_main_job
 from ledger.wiring.parties import DemoParties
-from ledger.wiring.services import DATA_FILE, DATA_FORMAT, default_key_cache
+from ledger.wiring.services import DATA_FILE, create_data, default_key_cache
 from tests.support.secrets import NAMES, vector_seed
 
 HERE = Path(__file__).parent
@@ -46,8 +46,10 @@ def main(key_cache: Path) -> None:
         (folder / "keys").mkdir(mode=0o700, parents=True)
         for name in NAMES:
             save_secret(folder / "keys" / f"{name}.key", vector_seed(name))
-        genesis = {"format": DATA_FORMAT, "genesis_timestamp_s": GENESIS_TIMESTAMP_S}
-        (folder / DATA_FILE).write_bytes(canonical_bytes(genesis))
+        create_data(folder, key_cache=key_cache, notify=print).close()
+        # The chain of the bundles began at an instant of its own, before the periods that are recorded on it.
+        marker = json.loads((folder / DATA_FILE).read_bytes())
+        (folder / DATA_FILE).write_bytes(canonical_bytes({**marker, "genesis_timestamp_s": GENESIS_TIMESTAMP_S}))
         services = open_data(folder, key_cache=key_cache, notify=print)
         try:
             _write_bundles(services)
@@ -66,7 +68,7 @@ def _write_bundles(services: Services) -> None:
     assert job.opening is not None
     (HERE / "trust.json").write_bytes(canonical_bytes(job.trust))
     (HERE / "opening.json").write_bytes(job.opening)
-    later = [_issue(services, parties, agreement, period) for period in (second, third)]
+    later = [_issue(services, agreement, period) for period in (second, third)]
     services.runner.run_until_idle(time.sleep)
     services.sign_log()
     for name, statement_id in zip(
@@ -77,7 +79,7 @@ def _write_bundles(services: Services) -> None:
         (HERE / "opening_withheld.json").write_bytes(build_opening(tx, later[1]))
 
 
-def _issue(services: Services, parties: DemoParties, agreement: Agreement, period: Any) -> str:
+def _issue(services: Services, agreement: Agreement, period: Any) -> str:
     with services.database.begin() as tx:
         registered = load_agreement(tx, services.attestor.sla_id(agreement), services.attestor)
         judged = evaluate_windows(tx, registered, period, read_rows=_read_rows)
@@ -87,7 +89,7 @@ def _issue(services: Services, parties: DemoParties, agreement: Agreement, perio
             period,
             judged,
             attestor=services.attestor,
-            collector=parties,
+            collector=services.collectors.of(agreement),
             randomness=services.randomness,
             now_ns=services.clock.now_ns(),
         ).id
