@@ -64,6 +64,7 @@ _SLICE = Object(
         "only_with": OBJECTIVE_ID_TEXT,
     },
 )
+_WITH_WINDOW = ("total_ratio", "exact_quantile", "graded_score-v1")
 _GRADES = ListOf(Object({"at_most_ms": DECIMAL, "score": DECIMAL}), 1, MAX_GRADES)
 
 OBJECTIVE = Either(
@@ -238,7 +239,7 @@ class _Reader:
             clause=item.get("clause"),
             minimum_valid=self._minimum_valid(),
             wilson=self._wilson(),
-            window_seconds=self._seconds("window"),
+            window_seconds=self._window_seconds(),
             repeat_window_seconds=repeat,
             measure=self._measure(),
             evaluator=self._of_samples("evaluator"),
@@ -261,6 +262,14 @@ class _Reader:
                 f"{at or self.at}.{key}",
                 f"{seconds} s are no whole number of the agreement's windows of {self.base_seconds} s",
             )
+        return seconds
+
+    def _window_seconds(self) -> int | None:
+        method = self.item["method"]
+        if "window" in self.item and method not in _WITH_WINDOW:
+            said = "breaks its promise in intervals, slices or windows of its own"
+            raise fail(f"{self.at}.window", f"{method} {said}, so {self.item['window']} has no effect; leave it out")
+        seconds: int | None = self._seconds("window")
         return seconds
 
     def _threshold_ns(self) -> int | None:

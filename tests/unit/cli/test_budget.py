@@ -11,24 +11,29 @@ import pytest
 from ledger.attest.signing import SigningKey, save_key
 from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.events import NewEvent
+from ledger.domain.naming import agreement_stream
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.data_directory import DATA_FORMAT
 from tests.conformance.samples import SLA_ID, SeededRandomness, StepClock, agreement, window
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
+def judged(folder: Path, *windows: NewEvent) -> Path:
+    """A new data directory with the sample agreement and these windows."""
     (folder / "keys").mkdir(parents=True)
     save_key(folder / "keys" / "log.key", SigningKey(b"\x09" * 32))
     (folder / "data.json").write_bytes(canonical_bytes({"format": DATA_FORMAT, "genesis_timestamp_s": 1}))
     database = SqliteDatabase(folder / "ledger.db", StepClock(), SeededRandomness(1))
     with database.begin() as tx:
-        tx.events.append(
-            "any", [agreement(), window(0, good=3999, bad=1), window(1, good=1998, bad=2)], expected_version=None
-        )
+        tx.events.append(agreement_stream(SLA_ID), [agreement()], expected_version=None)
+        tx.events.append("any", windows, expected_version=None)
     database.close()
     return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return judged(tmp_path / "data", window(0, good=3999, bad=1), window(1, good=1998, bad=2))
 
 
 def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -65,6 +70,16 @@ def test_people_read_a_table(data: Path, capfd: pytest.CaptureFixture[str]) -> N
     assert "100.00 %" in out
     assert "at 2023-12-19T02:00:00Z" in out
     assert "go on as they did" in err
+
+
+def test_metagraphed_1796_a_budget_that_is_not_gone_is_not_shown_as_gone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # 0.05 % of 50,000,000 are 25,000, of which one is left: 99.996 % are burnt.
+    data = judged(tmp_path / "data", window(0, good=50_000_000 - 24_999, bad=24_999))
+    _, out, _ = run(capfd, SLA_ID, "--data", data, "--period", "2023-12-19/P1D")
+    line = next(line for line in out.splitlines() if line.startswith("availability"))
+    assert line.split()[1:] == ["99.95", "%", "24999", "50000000", "requests", "25000", "1", "99.99", "%"]
 
 
 def test_a_check_fails_where_a_budget_is_exhausted(data: Path, capfd: pytest.CaptureFixture[str]) -> None:

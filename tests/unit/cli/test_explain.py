@@ -102,23 +102,16 @@ HOUR_NS = 3600 * 10**9
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> tuple[Path, str]:
-    """A data directory with one settled day: the hours 3 and 4 failed, hour 20 has no data."""
+def settled_day(folder: Path, *batches: tuple[bytes, Interval]) -> str:
+    """Makes a data directory with one settled day of these logs, each complete for its span; the statement's id."""
     desk = make_desk()
-    (tmp_path / "keys").mkdir()
-    save_key(tmp_path / "keys" / "log.key", SigningKey(b"\x09" * 32))
-    (tmp_path / "data.json").write_bytes(canonical_bytes({"format": DATA_FORMAT, "genesis_timestamp_s": 1}))
-    database = SqliteDatabase(tmp_path / "ledger.db", desk.clock, desk.randomness)
+    (folder / "keys").mkdir()
+    save_key(folder / "keys" / "log.key", SigningKey(b"\x09" * 32))
+    (folder / "data.json").write_bytes(canonical_bytes({"format": DATA_FORMAT, "genesis_timestamp_s": 1}))
+    database = SqliteDatabase(folder / "ledger.db", desk.clock, desk.randomness)
     stored = replace(desk, database=database)
-    start_ns = desk.period.interval.start_ns
-    for hour in range(24):
-        if hour == 20:
-            continue
-        bodies = [row(f"g{hour}", at=f"2023-06-14T{hour:02}:10:00Z")]
-        if hour in (3, 4):
-            bodies.append(row(f"b{hour}", at=f"2023-06-14T{hour:02}:20:00Z", error_code=500, trace_id=TRACE))
-        record(stored, log(*bodies), Interval(start_ns + hour * HOUR_NS, start_ns + (hour + 1) * HOUR_NS))
+    for data, span in batches:
+        record(stored, data, span)
     registered = stored.register()
     with database.begin() as tx:
         judged = evaluate_windows(tx, registered, desk.period, read_rows=read_rows)
@@ -142,7 +135,22 @@ def ledger(tmp_path: Path) -> tuple[Path, str]:
             now_ns=desk.period.interval.end_ns,
         )
     database.close()
-    return tmp_path, issued.id
+    return issued.id
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> tuple[Path, str]:
+    """A data directory with one settled day: the hours 3 and 4 failed, hour 20 has no data."""
+    start_ns = make_desk().period.interval.start_ns
+    batches = []
+    for hour in range(24):
+        if hour == 20:
+            continue
+        bodies = [row(f"g{hour}", at=f"2023-06-14T{hour:02}:10:00Z")]
+        if hour in (3, 4):
+            bodies.append(row(f"b{hour}", at=f"2023-06-14T{hour:02}:20:00Z", error_code=500, trace_id=TRACE))
+        batches.append((log(*bodies), Interval(start_ns + hour * HOUR_NS, start_ns + (hour + 1) * HOUR_NS)))
+    return tmp_path, settled_day(tmp_path, *batches)
 
 
 def test_a_statement_of_a_ledger_is_told_down_to_its_windows(

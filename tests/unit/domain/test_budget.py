@@ -96,6 +96,7 @@ def test_slices_burn_as_the_worked_attack_says(sla_fixtures: Path) -> None:
 
 
 def test_a_budget_begins_whole_whatever_came_before_the_period() -> None:
+    """pyrra#1576."""
     agreement = terms(RATIO, target="99")
     (before,) = budget_reports(agreement, judged(agreement, [(0, 1000)]), [72 * HOUR])
     assert before.budget.exhausted

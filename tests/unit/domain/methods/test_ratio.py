@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.domain.method_words import METHOD_WORDS
 from ledger.domain.methods.series import runs
+from ledger.domain.settlement import result_unit
 from ledger.domain.verdict import ObjectiveState
 from tests.unit.domain.methods.timeline import EXCLUDED, IDLE, NO_DATA, breaches, counts, measured, settled, terms
 
@@ -19,6 +21,28 @@ def test_all_that_is_good_of_all_that_is_valid() -> None:
     assert counts(terms(RATIO), [(2, (10, 1)), (1, NO_DATA), (1, EXCLUDED), (1, (5, 0))]) == (25, 2)
     found = measured(terms(RATIO), [(2, (10, 1, 3))])
     assert (found.good, found.bad, found.undecided, found.volume) == (20, 2, 6, 28)
+
+
+# One minute of two requests, of which one failed; one of 9,998, of which none did.
+UNEVEN = [(1, (1, 1)), (1, (9_998, 0))]
+
+
+def test_sloth_241_a_ratio_is_that_of_the_sums_however_unevenly_requests_came() -> None:
+    assert counts(terms(RATIO), UNEVEN) == (9_999, 1)
+    assert settled(terms(RATIO), UNEVEN).objectives[0].state is ObjectiveState.MET
+    # So it is in longer windows: 1 of 10,000 misses no target of 99.9 %, though half of a minute's requests failed.
+    assert breaches(terms({**RATIO, "window": "PT1H"}), UNEVEN) == []
+    assert breaches(terms(RATIO), UNEVEN) == [(0, 1)]
+
+
+def test_sloth_618_a_mean_of_ratios_is_another_method_by_name_unit_and_words() -> None:
+    mean = {"method": "interval_mean-v1", "interval": "PT1M", "target": "99.9"}
+    # The mean of the day's 1,440 minutes: half a minute is lost, whatever the others carried.
+    assert counts(terms(mean), UNEVEN) == (1_440 * 10**9 - 5 * 10**8, 5 * 10**8)
+    ratio, mean_of = (settled(terms(each), UNEVEN).objectives[0] for each in (RATIO, mean))
+    assert (result_unit(ratio), result_unit(mean_of)) == ("requests", "billionths of an interval")
+    assert "mean" in METHOD_WORDS["interval_mean-v1"].words
+    assert "mean" not in METHOD_WORDS["total_ratio"].words
 
 
 @pytest.mark.parametrize(

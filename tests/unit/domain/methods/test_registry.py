@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ledger.domain.indicators import INDICATORS
 from ledger.domain.methods.registry import METHODS, unit_of
 from ledger.domain.settlement import attestability
+from ledger.errors import DocumentInvalid
 from tests.unit.domain.methods.timeline import terms
 
 NOT_A_SUM = "is no sum over sealed counts, which is all that the circuits add up"
@@ -48,3 +51,21 @@ def test_why_a_statement_is_not_proved_names_objective_and_method() -> None:
     assert reason == "objective asks for confidence (wilson-95), which no circuit works out"
     (reason,) = attestability(terms({"method": "total_ratio", "minimum_valid": 1}, **hourly))
     assert reason == "objective has a minimum volume, which no circuit checks"
+
+
+@pytest.mark.parametrize(
+    ("method", "members"),
+    [
+        ("interval_mean-v1", {"interval": "PT1H"}),
+        ("interval_threshold-v1", {"interval": "PT1H", "error_rate": "5", "boundary": "above"}),
+        ("downtime_minutes-v1", {"error_rate": "5", "boundary": "above"}),
+        ("deployment_minutes-v1", {"indicator": "deployment_up"}),
+        ("attainment-v1", {"slice": {"window": "PT1H", "target": "95"}}),
+    ],
+)
+def test_a_window_without_effect_is_refused(method: str, members: dict[str, Any]) -> None:
+    said = {"method": method, "target": "99", **members}
+    assert terms(said).objectives[0].window_seconds is None
+    with pytest.raises(DocumentInvalid, match=rf"objectives\[0\]\.window: {method} .* so PT5M has no effect") as caught:
+        terms({**said, "window": "PT5M"})
+    assert caught.value.data["field"] == "objectives[0].window"
