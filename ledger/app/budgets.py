@@ -6,9 +6,8 @@ of its indicator as well. Fractions are exact: numerator and denominator as deci
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from ledger.app.access import RESOURCE_SCOPES, Principal, metric_scopes, require
@@ -22,6 +21,7 @@ from ledger.domain.indicators import INDICATORS
 from ledger.domain.interval import Interval
 from ledger.domain.lifecycle import Terms, Timeline
 from ledger.domain.methods.registry import unit_of
+from ledger.domain.money import fraction_document
 from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import CalendarInvalid, NotFound, QueryInvalid
 
@@ -105,9 +105,8 @@ def _window(agreement: Agreement, interval: Interval, row: Row | None) -> Window
         state = WindowState.NO_DATA if row is None else WindowState(row["state"])
         return Window(interval, state, tuple(Cell(0, 0) for _ in agreement.objectives))
     # Terms may have changed since the window was judged.
-    found = (row["cells"].get(objective.id, {"good": 0, "bad": 0}) for objective in agreement.objectives)
-    cells = tuple(Cell(cell["good"], cell["bad"], cell.get("undecided", 0)) for cell in found)
-    return Window(interval, WindowState.OBSERVED, cells)
+    cells = (row["cells"].get(objective.id) for objective in agreement.objectives)
+    return Window(interval, WindowState.OBSERVED, tuple(Cell.from_document(cell) for cell in cells))
 
 
 def _period(tx: Transaction, sla_id: str, timeline: Timeline, name: str | None, now_ns: int) -> tuple[Terms, Period]:
@@ -141,9 +140,9 @@ def _visible(report: BudgetReport, over: Sequence[str], principal: Principal) ->
         "bad": budget.bad,
         "undecided": budget.undecided,
         "valid": budget.valid,
-        "allowed": exact(budget.allowed),
-        "remaining": exact(budget.remaining),
-        "burnt": None if budget.burnt is None else exact(budget.burnt),
+        "allowed": fraction_document(budget.allowed),
+        "remaining": fraction_document(budget.remaining),
+        "burnt": None if budget.burnt is None else fraction_document(budget.burnt),
         "exhausted": budget.exhausted,
         "burns": [_burn(name, burn) for name, burn in zip(over, report.burns, strict=True)],
     }
@@ -158,12 +157,7 @@ def _burn(name: str, burn: Burn) -> dict[str, Any]:
         "end_ns": None if burn.interval is None else burn.interval.end_ns,
         "bad": burn.bad,
         "valid": burn.valid,
-        "rate": None if burn.rate is None else exact(burn.rate),
+        "rate": None if burn.rate is None else fraction_document(burn.rate),
         "exhaustion": str(burn.exhaustion),
         "exhausted_at_ns": burn.exhausted_at_ns,
     }
-
-
-def exact(value: Fraction) -> Mapping[str, str]:
-    """A fraction in lowest terms, as JSON without floats."""
-    return {"numerator": str(value.numerator), "denominator": str(value.denominator)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
@@ -13,12 +12,13 @@ from ledger.app.agreements import timeline_of
 from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.ports import Database, Transaction
 from ledger.app.sealing import load_salts, seals_of
-from ledger.app.statements import issued_event, proved_before
+from ledger.app.statements import earlier_versions, issued_event, proved_before
 from ledger.app.windows import judgements
+from ledger.domain.calendar import first_date
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
 from ledger.domain.lifecycle import Terms, Timeline
-from ledger.domain.naming import statement_stream, telemetry_stream
+from ledger.domain.naming import telemetry_stream
 from ledger.errors import NotFound
 
 BUNDLE_FORMAT = "sla-ledger/bundle/v1"
@@ -85,7 +85,7 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     if proof_event is not None:
         bundle |= _proof(tx, issued, proof_event.payload, document)
     if issued["statement_version"] > 1:
-        bundle["previous"] = [_evidence(tx, event, size) for event in _earlier(tx, issued)]
+        bundle["previous"] = [_evidence(tx, event, size) for event in earlier_versions(tx, issued)]
     if period.interval.end_ns == terms.agreement.ends_ns and terms.agreement.ended_on is not None:
         bundle["ended_by"] = _ended_by(timeline, terms)
     bundle["issuer_signature"] = sign(signing_message(bundle)).hex()
@@ -101,7 +101,7 @@ def build_opening(tx: Transaction, statement_id: str) -> bytes:
     issued = event.payload
     if issued["seal_key"] is None:
         raise NotFound(f"nothing is sealed for {statement_id}, so there is nothing to open", statement_id=statement_id)
-    first = date.fromisoformat(issued["period"].partition("/")[0])
+    first = first_date(issued["period"])
     windows = judgements(tx, issued["sla_id"], first, before_seq=event.place)
     return canonical_bytes(
         {
@@ -140,13 +140,6 @@ def _evidence(tx: Transaction, event: StoredEvent, size: int) -> dict[str, Any]:
         "salt": event.salt.hex(),
         "inclusion": [node.hex() for node in tx.log.inclusion_proof(event.place, size)],
     }
-
-
-def _earlier(tx: Transaction, issued: Mapping[str, Any]) -> list[StoredEvent]:
-    """The earlier versions of a statement, oldest first."""
-    first = date.fromisoformat(issued["period"].partition("/")[0])
-    events = tx.events.stream(statement_stream(issued["sla_id"], first))
-    return [event for event in events if event.payload["statement_version"] < issued["statement_version"]]
 
 
 def _telemetry(tx: Transaction, issued: Mapping[str, Any], seals: Sequence[StoredEvent]) -> dict[str, Any]:

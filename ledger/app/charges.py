@@ -155,6 +155,5 @@ def _events(tx: Transaction, sla_id: str, period: Period) -> list[StoredEvent]:
 
 def _recorded(events: Sequence[StoredEvent]) -> RecordedCharges:
     newest = events[-1]
-    receipt = Receipt(newest.id, newest.stream, newest.version, newest.seq)
     payload = newest.payload
-    return RecordedCharges(payload["sla_id"], payload["period"], len(events), payload["lines"], receipt)
+    return RecordedCharges(payload["sla_id"], payload["period"], len(events), payload["lines"], Receipt.of(newest))

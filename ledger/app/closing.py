@@ -49,7 +49,7 @@ def close_period(
     """
     closed = closing_of(tx, registered.sla_id, period)
     if closed is not None:
-        return _receipt(closed)
+        return Receipt.of(closed)
     agreement = registered.agreement
     from_ns = period.interval.end_ns
     if cause is Cause.SCHEDULE:
@@ -78,7 +78,7 @@ def close_period(
         closed = closing_of(tx, registered.sla_id, period)
         if closed is None:
             raise
-        return _receipt(closed)
+        return Receipt.of(closed)
     tx.outbox.add(receipt.event_id, Stage.EVALUATE)
     return receipt
 
@@ -95,17 +95,11 @@ def load_closing(tx: Transaction, event_id: str, attestor: Attestor) -> Closing:
     """
     found = tx.events.by_id(event_id)
     payload = found.payload
-    registered = closing_terms(tx, payload["sla_id"], payload["doc_sha256"], attestor)
+    registered = load_timeline(tx, payload["sla_id"], attestor).of_document(payload["doc_sha256"])
     period = period_named(registered.agreement, payload["period"])
     following = tx.events.stream(closing_stream(registered.sla_id, period.first))
     superseded = any(event.version > found.version for event in following)
     return Closing(registered, period, superseded)
-
-
-def closing_terms(tx: Transaction, sla_id: str, doc_sha256: str, attestor: Attestor) -> RegisteredAgreement:
-    """The terms of an agreement by the digest of their document, in force until what ended them; raises
-    ``NotFound``."""
-    return load_timeline(tx, sla_id, attestor).of_document(doc_sha256)
 
 
 class Schedule:
@@ -189,7 +183,3 @@ def _closing_failed(failed: Mapping[tuple[str, str], SlaLedgerError]) -> Closing
     )
     error.__cause__ = first
     return error
-
-
-def _receipt(event: StoredEvent) -> Receipt:
-    return Receipt(event.id, event.stream, event.version, event.seq)

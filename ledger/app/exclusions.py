@@ -131,7 +131,7 @@ def record_exclusion(
             raise ExclusionRefused(f"{asked.id} was withdrawn, and its id is used up; take a new one", id=asked.id)
         if any(before.payload[name] != value for name, value in payload.items() if name != "by"):
             raise IdempotencyConflict(f"{asked.id} is the id of another exclusion; take a new one", id=asked.id)
-        return RecordedExclusion(before.payload, _ruled(registered, events, asked.id), _receipt(before))
+        return RecordedExclusion(before.payload, _ruled(registered, events, asked.id), Receipt.of(before))
     if len(events) >= MAX_EXCLUSIONS:
         raise ExclusionRefused(
             f"{registered.sla_id} has {MAX_EXCLUSIONS} exclusions and withdrawals, the most there can be",
@@ -153,7 +153,7 @@ def withdraw_exclusion(
     if before is None:
         raise NotFound(f"there is no exclusion {exclusion_id[:40]}", exclusion=exclusion_id[:40])
     if before.type == EXCLUSION_WITHDRAWN:
-        return RecordedExclusion(before.payload, None, _receipt(before))
+        return RecordedExclusion(before.payload, None, Receipt.of(before))
     payload = {**before.payload, "withdrawn_reason": reason, "withdrawn_by": by}
     return _append(tx, registered, events, NewEvent(EXCLUSION_WITHDRAWN, payload, occurred_at_ns=now_ns))
 
@@ -264,12 +264,7 @@ def _changed(
 
 def _periods(agreement: Agreement, intervals: Iterable[Interval]) -> list[Period]:
     """The agreement's periods that share an instant with any of these, in order: rolling ones overlap."""
-    found = set[Period]()
-    for interval in intervals:
-        period = agreement.periods.ending_after(interval.start_ns)
-        while period is not None and period.interval.start_ns < interval.end_ns:
-            found.add(period)
-            period = agreement.periods.after(period)
+    found = {period for interval in intervals for period in agreement.periods.touching(interval)}
     return sorted(found, key=lambda period: period.interval.start_ns)
 
 
@@ -337,7 +332,3 @@ def _ruled(registered: RegisteredAgreement, events: Sequence[StoredEvent], exclu
 
 def _of_id(events: Sequence[StoredEvent], exclusion_id: str) -> StoredEvent | None:
     return next((each for each in reversed(events) if each.payload["exclusion_id"] == exclusion_id), None)
-
-
-def _receipt(event: StoredEvent) -> Receipt:
-    return Receipt(event.id, event.stream, event.version, event.seq)

@@ -10,16 +10,17 @@ from datetime import date
 from typing import Any
 
 from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes, redact
-from ledger.app.agreements import AGREEMENT_REGISTERED, timeline_of
+from ledger.app.agreements import timeline_of
 from ledger.app.exclusions import rulings_by_id, standing
 from ledger.app.lists import visible_violation
 from ledger.app.ports import Transaction
 from ledger.app.statements import issued_event
 from ledger.app.windows import judgements
 from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import first_date
 from ledger.domain.explanation import Holdings, explain
 from ledger.domain.interval import Interval
-from ledger.domain.naming import agreement_stream, exclusions_stream, violations_stream
+from ledger.domain.naming import exclusions_stream, violations_stream
 from ledger.errors import NotFound
 
 MAX_LINES = 1000
@@ -44,7 +45,7 @@ def read_explanation(
     event = issued_event(tx, statement_id)
     issued = event.payload
     agreement = _terms(tx, issued)
-    first = date.fromisoformat(issued["period"].partition("/")[0])
+    first = first_date(issued["period"])
     held = Holdings(
         windows=judgements(tx, issued["sla_id"], first, before_seq=event.place),
         violations=_violations(tx, issued["sla_id"], first, event.place),
@@ -78,15 +79,11 @@ def visible_explanation(found: Mapping[str, Any], principal: Principal) -> dict[
 
 def _terms(tx: Transaction, issued: Mapping[str, Any]) -> Agreement:
     """The terms that a statement was made under."""
-    for event in tx.events.stream(agreement_stream(issued["sla_id"])):
-        payload = event.payload
-        if event.type == AGREEMENT_REGISTERED and payload["doc_sha256"] == issued["doc_sha256"]:
-            terms = timeline_of(tx, issued["sla_id"]).terms
-            in_force = (each.agreement for each in terms if each.version == payload["terms_version"])
-            return next(in_force, None) or Agreement.from_document(payload["document"])
-    raise NotFound(
-        f"the log holds no terms {issued['doc_sha256']} of {issued['sla_id']}", statement=issued["statement_id"]
-    )
+    version = issued["terms_version"]
+    for terms in timeline_of(tx, issued["sla_id"]).terms:
+        if terms.version == version:
+            return terms.agreement
+    raise NotFound(f"the log holds no version {version} of {issued['sla_id']}", statement=issued["statement_id"])
 
 
 def _rulings(tx: Transaction, agreement: Agreement, issued: Mapping[str, Any], before_seq: int) -> list[dict[str, Any]]:

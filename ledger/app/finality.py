@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ledger.app.closing import closing_terms
+from ledger.app.agreements import load_timeline
 from ledger.app.evidence import Attestor
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Receipt, Transaction
@@ -95,7 +95,7 @@ def finalize_statement(tx: Transaction, statement_id: str, *, attestor: Attestor
     """Append ``statement_finalized``; None where the statement was finalized or replaced before, where its deadline is
     still to come, and where facts that were taken in time wait to be judged. Raises ``NotFound``."""
     issued = issued_event(tx, statement_id).payload
-    registered = closing_terms(tx, issued["sla_id"], issued["doc_sha256"], attestor)
+    registered = load_timeline(tx, issued["sla_id"], attestor).of_document(issued["doc_sha256"])
     # No late fact comes between the look and the event: whoever records one holds the source, too.
     tx.identities.reserve(registered.sla_id, registered.agreement.source)
     period = period_named(registered.agreement, issued["period"])

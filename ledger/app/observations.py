@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent
-from ledger.domain.interval import Interval, covered, union
+from ledger.domain.interval import Interval, clip, covered, union
 from ledger.domain.lifecycle import Timeline
 from ledger.domain.naming import observations_stream
 from ledger.domain.observation import (
@@ -75,8 +75,7 @@ def record_observations(
         if before is not None and event.payload.get("format", REQUESTS) == batch_format:
             complete.append(Interval(int(before["from_ns"]), int(before["to_ns"])))
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
-            receipt = Receipt(event.id, event.stream, event.version, event.seq)
-            return RecordedBatch(digest, _counts_of(event.payload), receipt)
+            return RecordedBatch(digest, _counts_of(event.payload), Receipt.of(event))
     # By the terms in force when each request started: a log may reach over a change of the terms.
     timeline = timeline_of(tx, registered.sla_id)
     counts, span, changed = _classify(tx, registered, timeline, read_rows(data), declared_complete)
@@ -120,19 +119,11 @@ def _newly_complete(timeline: Timeline, declared: Interval | None, complete: Seq
     known = union(complete)
     if declared is None or covered(declared, known):
         return set()
-    return {period for period in _touched(timeline, declared) if not covered(_shared(period.interval, declared), known)}
-
-
-def _touched(timeline: Timeline, interval: Interval) -> Iterator[Period]:
-    """Every period that shares an instant with an interval: rolling ones overlap."""
-    found = timeline.ending_after(interval.start_ns)
-    while found is not None and found[1].interval.start_ns < interval.end_ns:
-        yield found[1]
-        found = timeline.after(found[1])
-
-
-def _shared(one: Interval, other: Interval) -> Interval:
-    return Interval(max(one.start_ns, other.start_ns), min(one.end_ns, other.end_ns))
+    return {
+        period
+        for period in timeline.touching(declared)
+        if (shared := clip(declared, period.interval)) is not None and not covered(shared, known)
+    }
 
 
 @dataclass(slots=True)
@@ -169,14 +160,14 @@ def _classify(
             # Nothing was said of any of them before: what nearly every batch comes to.
             tx.identities.add(*scope, [(id_digest, body_of[id_digest]) for id_digest in ordered])
             counts.accepted += len(ids)
-            changed |= set(_touched(timeline, period.interval))
+            changed |= set(timeline.touching(period.interval))
             accepted_ns += (min(of_period.starts_ns), max(of_period.starts_ns))
             continue
         book = BodyBook(known)
         verdicts = list(map(book.classify, ids, of_period.bodies))
         tx.identities.add(*scope, book.new)
         if book.new:
-            changed |= set(_touched(timeline, period.interval))
+            changed |= set(timeline.touching(period.interval))
         counts.accepted += verdicts.count(Verdict.ACCEPTED)
         counts.duplicates += verdicts.count(Verdict.DUPLICATE)
         counts.conflicts += verdicts.count(Verdict.CONFLICT)

@@ -31,6 +31,10 @@ class Receipt:
     version: int
     seq: int | None
 
+    @classmethod
+    def of(cls, event: StoredEvent) -> Receipt:
+        return cls(event.id, event.stream, event.version, event.seq)
+
 
 class EventStore(Protocol):
     """Append-only streams. Versions count from 0 in each stream, ``seq`` from 0 over the whole log.

@@ -112,8 +112,7 @@ def response_latency(
     """The exact 95th percentile of the full response latency of succeeded requests that started in ``within``.
 
     A request reported with two bodies counts as failed, so it is measured nowhere, and neither is one that starts in
-    excluded time. Raises ``QueryInvalid`` where
-    more than ``MAX_RAW_BYTES`` or ``MAX_REQUESTS`` would have to be read.
+    excluded time. Raises ``QueryInvalid`` where more than ``MAX_RAW_BYTES`` or ``MAX_REQUESTS`` would have to be read.
     """
     sources = [
         _Source(tx, sla_id, agreement, tuple(_checked_periods(agreement, within)))

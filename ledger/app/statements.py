@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
@@ -21,7 +20,7 @@ from ledger.app.ports import Randomness, Receipt, Transaction
 from ledger.app.restating import Restated, last_change, restated
 from ledger.app.sealing import Sealing, reseal_period, seal_period
 from ledger.app.windows import JudgedPeriod, load_windows
-from ledger.domain.calendar import Period, tzdata_version
+from ledger.domain.calendar import Period, first_date, tzdata_version
 from ledger.domain.claims import accepts_until_ns
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.naming import statement_id, statement_stream
@@ -73,7 +72,7 @@ def issue_statement(
     newest = earlier[-1]
     before = load_windows(tx, registered, period, before_seq=newest.place)
     if not _differs(registered, newest, before, settlement, judged):
-        return IssuedStatement(newest.payload["statement_id"], len(earlier), settlement, _receipt(newest))
+        return IssuedStatement(newest.payload["statement_id"], len(earlier), settlement, Receipt.of(newest))
     replaced = restated(tx, registered, settlement, newest, closing)
     seal = None
     if not settlement.not_attestable:
@@ -156,7 +155,7 @@ def _differs(
 def issued_event(tx: Transaction, statement_id: str) -> StoredEvent:
     """The event that issued a statement; raises ``NotFound``."""
     row = tx.views.statement(statement_id)
-    first = date.fromisoformat(row["period"].partition("/")[0])
+    first = first_date(row["period"])
     for event in tx.events.stream(statement_stream(row["sla_id"], first)):
         if event.payload["statement_id"] == statement_id:
             return event
@@ -177,7 +176,13 @@ def issued_for(tx: Transaction, registered: RegisteredAgreement, period: Period)
         load_charges(tx, registered, period, before_seq=newest.seq),
     )
     payload = newest.payload
-    return IssuedStatement(payload["statement_id"], payload["statement_version"], settlement, _receipt(newest))
+    return IssuedStatement(payload["statement_id"], payload["statement_version"], settlement, Receipt.of(newest))
+
+
+def earlier_versions(tx: Transaction, statement: Mapping[str, Any]) -> list[StoredEvent]:
+    """The events of the versions before a statement (its payload), oldest first."""
+    events = tx.events.stream(statement_stream(statement["sla_id"], first_date(statement["period"])))
+    return [event for event in events if event.payload["statement_version"] < statement["statement_version"]]
 
 
 def proved_before(tx: Transaction, statement: Mapping[str, Any]) -> list[StoredEvent]:
@@ -185,13 +190,4 @@ def proved_before(tx: Transaction, statement: Mapping[str, Any]) -> list[StoredE
 
     A proof counts its versions without those that were withheld: the registry never hears of them.
     """
-    first = date.fromisoformat(statement["period"].partition("/")[0])
-    return [
-        event
-        for event in tx.events.stream(statement_stream(statement["sla_id"], first))
-        if event.payload["statement_version"] < statement["statement_version"] and carries_proof(event.payload)
-    ]
-
-
-def _receipt(event: StoredEvent) -> Receipt:
-    return Receipt(event.id, event.stream, event.version, event.seq)
+    return [event for event in earlier_versions(tx, statement) if carries_proof(event.payload)]

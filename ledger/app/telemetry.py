@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 from ledger.app.ports import Receipt, Transaction
 from ledger.domain.canonical import canonical_bytes
-from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain.events import NewEvent
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import breaker_stream, telemetry_batch_stream
@@ -117,7 +117,7 @@ def record_telemetry(
         stream = telemetry_batch_stream(service, _batch_id(raw, digest))
         before = next(iter(tx.events.stream(stream)), None)
         if before is not None:
-            recorded.append((_receipt(before), before.payload))
+            recorded.append((Receipt.of(before), before.payload))
             usable += 1
             continue
         judged = _judge(tx, service, group, raw, read)
@@ -274,10 +274,6 @@ def _recorded(digest: str, recorded: Sequence[tuple[Receipt, Mapping[str, Any]]]
     receipts = tuple(receipt for receipt, _ in recorded)
     refused = [each for payload in payloads for each in payload["refused"]]
     return RecordedTelemetry(digest, verdicts, reasons, refused, transitions, receipts)
-
-
-def _receipt(event: StoredEvent) -> Receipt:
-    return Receipt(event.id, event.stream, event.version, event.seq)
 
 
 def _summary(row: Mapping[str, Any]) -> str:

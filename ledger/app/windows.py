@@ -63,7 +63,7 @@ def evaluate_windows(
                 "end_ns": str(window.interval.end_ns),
                 "state": str(window.state),
                 "cells": {
-                    objective.id: _cell_document(cell)
+                    objective.id: cell.as_document()
                     for objective, cell in zip(agreement.objectives, window.cells, strict=True)
                 },
                 "excluded_requests": left_out[index].by_clause,
@@ -198,10 +198,5 @@ def _window(registered: RegisteredAgreement, payload: Mapping[str, Any]) -> Wind
     return Window(
         Interval(int(payload["start_ns"]), int(payload["end_ns"])),
         WindowState(payload["state"]),
-        tuple(Cell(cell["good"], cell["bad"], cell.get("undecided", 0)) for cell in cells),
+        tuple(map(Cell.from_document, cells)),
     )
-
-
-def _cell_document(cell: Cell) -> dict[str, int]:
-    decided = {"good": cell.good, "bad": cell.bad}
-    return {**decided, "undecided": cell.undecided} if cell.undecided else decided

@@ -116,6 +116,11 @@ def parse_date(text: str) -> date:
         raise CalendarInvalid(f"{text[:20]!r} is not a date: {error}", text=text[:20]) from error
 
 
+def first_date(period: str) -> date:
+    """The first local date of a period by its name, such as ``2023-12-19/P1D``; raises ``CalendarInvalid``."""
+    return parse_date(period.partition("/")[0])
+
+
 @lru_cache(maxsize=1)
 def tzdata_version() -> str:
     """The release of the zone rules that periods follow, such as ``2026a``."""
@@ -172,6 +177,11 @@ def make_period(
     except (ValueError, OverflowError) as error:
         raise CalendarInvalid(f"no period {length} starts on {first}: {error}", first=str(first)) from error
     return Period(first, length, zone_name, interval)
+
+
+def local_moment(instant_ns: int, zone_name: str) -> datetime:
+    """What the wall clock of a zone shows at an instant, to the second."""
+    return (_EPOCH + timedelta(seconds=instant_ns // SECOND_NS)).astimezone(load_zone(zone_name))
 
 
 def _posix_s(moment: datetime) -> int:

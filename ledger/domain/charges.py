@@ -16,6 +16,7 @@ from ledger.domain import money
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period, add_months, make_period, parse_date
 from ledger.domain.compensation_terms import ChargesOf
+from ledger.domain.event_values import CURRENCY
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.objective import DECIMAL, Objective, Scope
@@ -25,7 +26,6 @@ from ledger.errors import ChargesRefused
 
 MAX_LINES = 1000
 _NAME = Text(max_length=120, what="a name as it stands on the invoice", visible=True)
-_CURRENCY = Text(r"[A-Z]{3}", "an ISO 4217 currency code", 3)
 _INSTANT = Text(r"\d{4}-\d\d-\d\d[Tt][0-9:.]{8,18}(?:Z|z|[+-]\d\d:\d\d)", "an instant such as 2023-06-14T00:00:00Z", 40)
 
 CHARGE_LINE = Object(
@@ -33,7 +33,7 @@ CHARGE_LINE = Object(
         "service": _NAME,
         "kind": OneOf(("recurring", "one_time", "tax", "credit")),
         "amount": DECIMAL,
-        "currency": _CURRENCY,
+        "currency": CURRENCY,
     },
     {
         "region": _NAME,

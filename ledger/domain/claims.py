@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period, add_months, day_start_ns, load_zone
-from ledger.domain.instant import SECOND_NS
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from ledger.domain.calendar import Period, add_months, day_start_ns, load_zone, local_moment
 
 
 def deadline_ns(agreement: Agreement, period: Period, incident_end_ns: int) -> int:
@@ -40,5 +37,5 @@ def accepts_until_ns(agreement: Agreement, period: Period) -> int:
 
 def _local_date(agreement: Agreement, instant_ns: int) -> date:
     """The local day of an instant; days begin when the agreement's do."""
-    moment = (_EPOCH + timedelta(seconds=instant_ns // SECOND_NS)).astimezone(load_zone(agreement.timezone))
+    moment = local_moment(instant_ns, agreement.timezone)
     return (moment.replace(tzinfo=None) - timedelta(seconds=agreement.day_start_s)).date()

@@ -6,8 +6,7 @@ Amounts between the base and the rounding are exact fractions of a minor unit.
 
 ``tiered-v1``: the last tier whose threshold an objective misses gives its percentage; ``tiers_combine`` takes
 the largest (``best``) or the sum, at most 100 %.
-``impact-v1``: an incident is a maximal run of windows that each miss the objective's target by their own
-counts; an idle, excluded or missing window ends it, and so does one without valid requests for the objective.
+``impact-v1``: an incident is a run of windows that breaks the objective's promise (``ledger.domain.violations``).
 Its amount is duration_s * qps * coefficient * unit price with qps = valid / duration_s, so exactly valid *
 coefficient * unit price. The rule's amount is the sum over its incidents: each is a claim of its own.
 ``ledger.domain.lost_time`` has the rules that pay for lost time.
@@ -28,9 +27,9 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.charges import Base, Charges, base_of, require_bases
 from ledger.domain.compensation_terms import NO_CAP, Compensation, ImpactRule, TieredRule
 from ledger.domain.instant import SECOND_NS
-from ledger.domain.lost_time import Lost, RuleStep, ratio, rule_step
+from ledger.domain.lost_time import Lost, RuleStep, rule_step
 from ledger.domain.methods.registry import Measuring
-from ledger.domain.money import BASIS_POINTS, round_quotient
+from ledger.domain.money import BASIS_POINTS, fraction_document, round_quotient
 from ledger.domain.objective import Objective, Scope
 from ledger.domain.verdict import ObjectiveResult
 from ledger.domain.window import Window
@@ -64,7 +63,7 @@ class CapStep:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A maximal run of windows in breach of one objective; ``first_window`` counts from 0."""
+    """A violation as the impact rule pays it; ``first_window`` counts from 0."""
 
     objective: str
     first_window: int
@@ -126,8 +125,8 @@ class CreditTrace:
             ],
             "tiers_combine": self.tiers_combine,
             "combined_bps": self.combined_bps,
-            "tier_amount": ratio(self.tier_amount),
-            "price_per_request": ratio(self.price_per_request),
+            "tier_amount": _fraction(self.tier_amount),
+            "price_per_request": _fraction(self.price_per_request),
             "incidents": [
                 {
                     "objective": incident.objective,
@@ -137,15 +136,15 @@ class CreditTrace:
                     "end_ns": str(incident.end_ns),
                     "good": incident.good,
                     "valid": incident.valid,
-                    "amount": ratio(incident.amount),
+                    "amount": fraction_document(incident.amount),
                 }
                 for incident in self.incidents
             ],
-            "impact_amount": ratio(self.impact_amount),
+            "impact_amount": _fraction(self.impact_amount),
             "rules_combine": self.rules_combine,
-            "combined_amount": ratio(self.combined_amount),
+            "combined_amount": fraction_document(self.combined_amount),
             "cap": None if self.cap is None else str(self.cap),
-            "capped_amount": ratio(self.capped_amount),
+            "capped_amount": fraction_document(self.capped_amount),
             "minimum": str(self.minimum),
             "payable": self.payable,
             "rounding": self.rounding,
@@ -166,8 +165,8 @@ class CreditTrace:
                 {
                     "level": step.level,
                     "percent_bps": step.percent_bps,
-                    "limit": ratio(step.limit),
-                    "amount": ratio(step.amount),
+                    "limit": fraction_document(step.limit),
+                    "amount": fraction_document(step.amount),
                 }
                 for step in self.caps
             ],
@@ -332,8 +331,12 @@ def _tier_step(rule: TieredRule, result: ObjectiveResult, base: Base | None) -> 
     )
 
 
+def _fraction(value: Fraction | None) -> dict[str, str] | None:
+    return None if value is None else fraction_document(value)
+
+
 def _base_document(base: Base | None) -> dict[str, Any]:
-    return {} if base is None else {"base": {"lines": list(base.lines), "amount": ratio(base.amount)}}
+    return {} if base is None else {"base": {"lines": list(base.lines), "amount": fraction_document(base.amount)}}
 
 
 def _incident(rule: ImpactRule, index: int, windows: WindowColumns, run: range) -> Incident:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ledger.domain import money
+from ledger.domain.event_values import CURRENCY
 from ledger.domain.incident_rules import INCIDENT_RULES, PERCENT, IncidentRule, percent_text_bps, read_incident_rule
 from ledger.domain.money import BASIS_POINTS, Rounding
 from ledger.domain.objective import DECIMAL, MAX_OBJECTIVES, OBJECTIVE_ID, OBJECTIVE_ID_TEXT, Objective
@@ -48,7 +49,7 @@ LEVELS = ("scope", "service", "contract")
 
 COMPENSATION = Object(
     {
-        "currency": Text(r"[A-Z]{3}", "an ISO 4217 currency code", 3),
+        "currency": CURRENCY,
         "rules": ListOf(_RULE, 0, MAX_RULES),
         "tiers_combine": _COMBINE,
         "rules_combine": _COMBINE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ledger.domain.exclusion_terms import MINUTE_NS
+from ledger.domain.instant import MINUTE_NS
 from ledger.domain.interval import Interval, clipped, covered, minus, union
 from ledger.domain.window import Cell, Window, WindowState
 

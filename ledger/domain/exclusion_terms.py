@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.domain.calendar import parse_window_seconds
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.instant import MINUTE_NS, SECOND_NS
 from ledger.domain.objective import OBJECTIVE_ID
 from ledger.domain.schema import Flag, Integer, ListOf, Object, OneOf, Shape, Text, convert, fail
 
 CLAUSE_ID = Text(OBJECTIVE_ID, "a clause id (lowercase letters, digits, - and _)", 40)
 CALENDAR_UNITS = ("month", "quarter")
 CARVE_OUT_KINDS = ("client_fault", "force_majeure", "dispute")
-MINUTE_NS = 60 * SECOND_NS
 
 _DURATION = Text(r"PT\d{1,4}[SMH]", "a duration such as PT15M", 7)
 _REASON = Text(max_length=500, what="the reason both parties agreed on", visible=True)
@@ -78,9 +77,6 @@ class ExclusionTerms:
     def clauses(self) -> tuple[str, ...]:
         """The ids of all clauses, as the document lists them."""
         return (*self.classes, *self.carve_outs)
-
-
-NO_EXCLUSIONS = ExclusionTerms({}, None, {})
 
 
 def read_exclusion_terms(document: Mapping[str, Any]) -> ExclusionTerms:

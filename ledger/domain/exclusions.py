@@ -11,15 +11,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from ledger.domain.calendar import load_zone
-from ledger.domain.exclusion_terms import MINUTE_NS, ExclusionTerms, MaintenanceClass
-from ledger.domain.instant import SECOND_NS, format_instant_ns
+from ledger.domain.calendar import local_moment
+from ledger.domain.exclusion_terms import ExclusionTerms, MaintenanceClass
+from ledger.domain.instant import MINUTE_NS, SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval, clip, union
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +188,7 @@ def _parts(rulings: Sequence[Ruled]) -> tuple[tuple[Interval, int], ...]:
 
 
 def _calendar_unit(instant_ns: int, zone: str, unit: str) -> tuple[int, int]:
-    moment = (_EPOCH + timedelta(seconds=instant_ns // SECOND_NS)).astimezone(load_zone(zone))
+    moment = local_moment(instant_ns, zone)
     return moment.year, moment.month if unit == "month" else (moment.month - 1) // 3 + 1
 
 

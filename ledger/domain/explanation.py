@@ -21,6 +21,7 @@ from ledger.domain.method_words import METHOD_WORDS
 from ledger.domain.methods.registry import METHODS, unit_of
 from ledger.domain.money import PARTS_PER_BILLION
 from ledger.domain.objective import Objective
+from ledger.domain.verdict import Z_SQUARED_E18
 from ledger.domain.violations import clause_of
 from ledger.domain.window import Cell, Window, WindowState
 
@@ -94,9 +95,8 @@ def explain(
 def _window(agreement: Agreement, payload: Mapping[str, Any]) -> Window:
     start_ns = int(payload["start_ns"])
     interval = Interval(start_ns, start_ns + agreement.window_seconds * SECOND_NS)
-    found = (payload["cells"].get(objective.id, {"good": 0, "bad": 0}) for objective in agreement.objectives)
-    cells = tuple(Cell(cell["good"], cell["bad"], cell.get("undecided", 0)) for cell in found)
-    return Window(interval, WindowState(payload["state"]), cells)
+    cells = (payload["cells"].get(objective.id) for objective in agreement.objectives)
+    return Window(interval, WindowState(payload["state"]), tuple(Cell.from_document(cell) for cell in cells))
 
 
 def _coverage(
@@ -232,7 +232,7 @@ def _verdict(objective: Objective, result: Mapping[str, Any], undecided: int) ->
     if objective.wilson:
         found["confidence"] = (
             "breached only where (valid x target - good x 10^9)^2 x 10^18 is above "
-            "2705543454095414567 x valid x target x (10^9 - target): the 95 % Wilson bound misses the target, too"
+            f"{Z_SQUARED_E18} x valid x target x (10^9 - target): the 95 % Wilson bound misses the target, too"
         )
     return found
 

@@ -13,23 +13,20 @@ from typing import Any
 
 from ledger.domain import money
 from ledger.domain.calendar import parse_window_seconds
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.objective import DECIMAL, OBJECTIVE_ID_TEXT, WINDOW, Objective
+from ledger.domain.instant import MINUTE_NS, SECOND_NS
+from ledger.domain.objective import DECIMAL, DENOMINATOR, OBJECTIVE_ID_TEXT, WINDOW, Objective
 from ledger.domain.schema import ListOf, Object, OneOf, Shape, Text, convert, fail
 
-HOUR_NS = 3600 * SECOND_NS
-_MINUTE_NS = 60 * SECOND_NS
 MAX_ROWS = 24
 
 PERCENT = Text(r"(0|[1-9]\d{0,2})(\.\d{1,2})? ?%", "a percentage such as '50 %'", 8)
-_DENOMINATOR = OneOf(("scheduled", "full"))
 _ROW = Object({"from_minutes": DECIMAL}, {"below_minutes": DECIMAL, "hours": DECIMAL, "percent": DECIMAL})
 
 
 def _shape(kind: str, required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Object:
     return Object(
         {"kind": OneOf((kind,)), "method": OneOf((f"{kind}-v1",)), "objective": OBJECTIVE_ID_TEXT, **required},
-        {"denominator": _DENOMINATOR, **optional},
+        {"denominator": DENOMINATOR, **optional},
     )
 
 
@@ -230,4 +227,4 @@ def _check_joined(where: str, index: int, said: Sequence[Mapping[str, Any]], bef
 
 
 def _minutes_ns(text: str) -> int:
-    return money.scaled_integer(text, 9) * _MINUTE_NS // 10**9
+    return money.scaled_integer(text, 9) * MINUTE_NS // 10**9

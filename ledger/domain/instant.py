@@ -12,6 +12,8 @@ from typing import Protocol
 from ledger.errors import InstantInvalid
 
 SECOND_NS = 1_000_000_000
+MINUTE_NS = 60 * SECOND_NS
+HOUR_NS = 60 * MINUTE_NS
 DAY_NS = 86_400 * SECOND_NS
 
 # Hours and offsets are bounded here, because the library reads +00:99 as 99 minutes and, from 3.14, 24:00.

@@ -17,6 +17,7 @@ from typing import Any
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.instant import format_instant_ns
+from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
 from ledger.domain.termination import Notice
 from ledger.domain.window import period_named
@@ -84,10 +85,6 @@ class Timeline:
         """The last version as it was signed."""
         return self.documents[-1]
 
-    def of_document(self, doc_sha256: str) -> Terms | None:
-        """The version with this document, if it is or comes into force."""
-        return next((each for each in self.terms if each.agreement.doc_sha256.hex() == doc_sha256), None)
-
     def starting(self, first: date) -> tuple[Terms, Period]:
         """The period that starts on a local date, and its terms; raises ``DocumentInvalid``."""
         terms = self._on(first)
@@ -115,6 +112,11 @@ class Timeline:
             if period is not None:
                 return each, period
         return None
+
+    def touching(self, interval: Interval) -> Iterator[Period]:
+        """Every period that shares an instant with an interval, in order; rolling ones overlap."""
+        for terms in self.terms:
+            yield from terms.agreement.periods.touching(interval)
 
     def after(self, period: Period) -> tuple[Terms, Period] | None:
         """The period after one of this agreement, and its terms."""

@@ -18,16 +18,16 @@ from typing import Any
 
 from ledger.domain.charges import Base
 from ledger.domain.incident_rules import (
-    HOUR_NS,
     IncidentRule,
     MultiplierRule,
     ProportionalRule,
     StepTableRule,
     method_of,
 )
-from ledger.domain.interval import Interval
+from ledger.domain.instant import HOUR_NS
+from ledger.domain.interval import Interval, clip
 from ledger.domain.methods.series import runs
-from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION
+from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, fraction_document
 from ledger.domain.proration import lived_ns, share_of_life
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import WindowState
@@ -71,9 +71,9 @@ class RuleStep:
         return {
             "method": self.method,
             "objective": self.objective,
-            "base": ratio(self.base),
+            "base": None if self.base is None else fraction_document(self.base),
             "hourly_price": None if self.hourly_price is None else str(self.hourly_price),
-            "missing": ratio(self.missing),
+            "missing": None if self.missing is None else fraction_document(self.missing),
             "incidents": [
                 {
                     "first_window": incident.first_window,
@@ -84,11 +84,11 @@ class RuleStep:
                     "valid": incident.valid,
                     "credited_ns": None if incident.credited_ns is None else str(incident.credited_ns),
                     "row": incident.row,
-                    "amount": ratio(incident.amount),
+                    "amount": fraction_document(incident.amount),
                 }
                 for incident in self.incidents
             ],
-            "amount": ratio(self.amount),
+            "amount": fraction_document(self.amount),
         }
 
 
@@ -210,7 +210,7 @@ class _Time:
         if len(windows):
             period = windows.interval(0, len(windows))
             for amount, life in base.parts:
-                lived = period if life is None else _within(life, period)
+                lived = period if life is None else clip(life, period)
                 if lived is not None:
                     self._parts.append((amount, lived))
 
@@ -223,11 +223,6 @@ class _Time:
         """What falls on a time of this length, wherever it lies."""
         lives = ((amount, lived_ns(life, self._excluded)) for amount, life in self._parts)
         return sum((amount * Fraction(length_ns, lived) for amount, lived in lives if lived), _ZERO)
-
-
-def _within(life: Interval, period: Interval) -> Interval | None:
-    start_ns, end_ns = max(life.start_ns, period.start_ns), min(life.end_ns, period.end_ns)
-    return Interval(start_ns, end_ns) if start_ns < end_ns else None
 
 
 def _interval(lost: Lost, run: range) -> Interval:
@@ -243,10 +238,3 @@ def _incident(lost: Lost, run: range, credited: _Credited) -> LostTime:
     good, valid = _counts(lost, run)
     span = _interval(lost, run)
     return LostTime(run.start, len(run), span, good, valid, credited.ns, credited.row, credited.amount)
-
-
-def ratio(value: Fraction | None) -> dict[str, str] | None:
-    """An exact amount as JSON has it."""
-    if value is None:
-        return None
-    return {"numerator": str(value.numerator), "denominator": str(value.denominator)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from fractions import Fraction
 
 from ledger.errors import MoneyInvalid
 
@@ -101,6 +102,11 @@ def format_floored(numerator: int, denominator: int, decimals: int = 6) -> str:
     scaled = numerator * 10**decimals // denominator
     digits = str(abs(scaled)).rjust(decimals + 1, "0")
     return ("-" if scaled < 0 else "") + (f"{digits[:-decimals]}.{digits[-decimals:]}" if decimals else digits)
+
+
+def fraction_document(value: Fraction) -> dict[str, str]:
+    """An exact fraction in lowest terms as JSON has it: numerator and denominator as decimal texts."""
+    return {"numerator": str(value.numerator), "denominator": str(value.denominator)}
 
 
 def round_quotient(numerator: int, denominator: int, mode: Rounding) -> int:

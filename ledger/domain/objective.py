@@ -26,7 +26,8 @@ WINDOW = Text(r"PT\d{1,4}[SMH]", "a window length such as PT1H or PT5M", 7)
 _ANY_INDICATOR = OneOf((*REQUEST_INDICATORS, *SAMPLE_INDICATORS))
 _VOLUME = Integer(1, 2**53 - 1)
 _BOUNDARY = OneOf(("above", "at_or_above"))
-_DENOMINATOR = OneOf(("scheduled", "full"))
+DENOMINATOR = OneOf(("scheduled", "full"))
+"""Scheduled time leaves out what is excluded; the full period keeps it in."""
 _PLACE = Text(max_length=120, what="a name as it stands in the charges", visible=True)
 _COMMON: Mapping[str, Shape] = {
     "clause": Text(max_length=120, what="where the contract says so", visible=True),
@@ -79,14 +80,14 @@ OBJECTIVE = Either(
         "downtime_minutes-v1": _shape(
             "downtime_minutes-v1",
             _DOWN,
-            {"minimum_run": Integer(1, 10_000), "denominator": _DENOMINATOR},
+            {"minimum_run": Integer(1, 10_000), "denominator": DENOMINATOR},
             _ANY_INDICATOR,
         ),
         "interval_threshold-v1": _shape(
-            "interval_threshold-v1", {"interval": WINDOW, **_DOWN}, {"denominator": _DENOMINATOR}, _ANY_INDICATOR
+            "interval_threshold-v1", {"interval": WINDOW, **_DOWN}, {"denominator": DENOMINATOR}, _ANY_INDICATOR
         ),
         "deployment_minutes-v1": _shape(
-            "deployment_minutes-v1", {}, {"denominator": _DENOMINATOR}, OneOf(("deployment_up",))
+            "deployment_minutes-v1", {}, {"denominator": DENOMINATOR}, OneOf(("deployment_up",))
         ),
         "attainment-v1": _shape("attainment-v1", {"slice": _SLICE}, {}, _ANY_INDICATOR),
     },

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from functools import cached_property, lru_cache
 
-from ledger.domain.calendar import Period, PeriodLength, add_months, load_zone, make_period, parse_period_length
+from ledger.domain.calendar import Period, PeriodLength, add_months, local_moment, make_period, parse_period_length
 from ledger.domain.instant import DAY_NS, SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
@@ -85,8 +85,7 @@ class PeriodGrid:
         day_number = _EPOCH_DAY + instant_ns // DAY_NS
         if not self.first.toordinal() - 2 <= day_number <= self.until.toordinal() + 2 or not self._indexes:
             return None
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant_ns // SECOND_NS)
-        local = moment.astimezone(load_zone(self.zone)).replace(tzinfo=None) - timedelta(seconds=self.day_start_s)
+        local = local_moment(instant_ns, self.zone).replace(tzinfo=None) - timedelta(seconds=self.day_start_s)
         # A clock change at the start of a day can move the date by one.
         latest = min(self._index_of(local.date() + timedelta(days=1)), self._indexes[-1])
         for index in range(latest, max(latest - 3, self._indexes[0] - 1), -1):
@@ -118,14 +117,20 @@ class PeriodGrid:
         """The date on which the ``count``-th cycle after the one of a period ends; a part is in that of its whole."""
         return self.boundary(self._index_of(period.first) + 1 + count)
 
+    def touching(self, interval: Interval) -> Iterator[Period]:
+        """Every period that shares an instant with an interval, in order; rolling ones overlap."""
+        period = self.ending_after(interval.start_ns)
+        while period is not None and period.interval.start_ns < interval.end_ns:
+            yield period
+            period = self.after(period)
+
     def sharing(self, within: Interval) -> Iterator[Period]:
         """The periods that share an instant with an interval; of overlapping ones as many as fit side by side."""
-        period, end_ns = self.ending_after(within.start_ns), 0
-        while period is not None and period.interval.start_ns < within.end_ns:
+        end_ns = 0
+        for period in self.touching(within):
             if period.interval.start_ns >= end_ns:
                 yield period
                 end_ns = period.interval.end_ns
-            period = self.after(period)
 
     def period(self, index: int) -> Period:
         """Period ``index`` of the grid, cut to the term. Raises ``CalendarInvalid``."""

@@ -20,10 +20,10 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
+from ledger.domain.instant import HOUR_NS
 from ledger.domain.observation import BodyBook
 
 DIGEST_BYTES = 16
-HOUR_NS = 3_600 * 10**9
 MAX_POINTS = 100
 MAX_SHOWN = 20
 MAX_RAW_CHARS = 80

@@ -9,7 +9,7 @@ from ledger.domain.money import PARTS_PER_BILLION
 from ledger.domain.objective import Objective
 
 # The square of z for one side at 95 %, 1.6448536269514727...^2, in units of 10^-18.
-_Z2, _Z2_UNIT = 2_705_543_454_095_414_567, 10**18
+Z_SQUARED_E18 = 2_705_543_454_095_414_567
 
 
 class ObjectiveState(StrEnum):
@@ -78,7 +78,7 @@ def wilson_bound_misses(good: int, valid: int, target_ppb: int) -> bool:
     n * (t - p)^2 > z^2 * t * (1 - t), which needs no root and, times n * 10^18, no fraction.
     """
     short = valid * target_ppb - good * PARTS_PER_BILLION
-    return max(short, 0) ** 2 * _Z2_UNIT > _Z2 * valid * target_ppb * (PARTS_PER_BILLION - target_ppb)
+    return max(short, 0) ** 2 * 10**18 > Z_SQUARED_E18 * valid * target_ppb * (PARTS_PER_BILLION - target_ppb)
 
 
 _UNSURE = ObjectiveState.INSUFFICIENT_DATA

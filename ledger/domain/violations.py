@@ -1,8 +1,9 @@
 """Violations: where the windows of a period broke an objective, run by run.
 
-A violation is a maximal run of observed windows that each miss one objective's target by their own counts
-(good * 10^9 < valid * target), which is the incident of the compensation rules: an idle, excluded or missing window
-ends it, and so does one without valid requests for the objective. A pure function of the judged windows.
+A violation is a maximal run of windows that break one objective's promise by its method (``ledger.domain.methods``):
+windows that miss the target by their own counts, minutes or intervals that are down, slices that miss where they
+overlap. It is the incident of the compensation rules: what is idle, excluded or without data ends it. A pure function
+of the judged windows.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class Violation:
     """One run of windows in breach of one objective.
 
     ``first_window`` counts from 0 in the period; ``good`` and ``valid`` are sums over the run, in which what is
-    undecided counts as good; ``open``: nothing was
-    judged after it (only windows without data follow, or none), so that later facts may still make it longer.
+    undecided counts as good; ``open``: nothing was judged after it (only windows without data follow, or none), so that
+    later facts may still make it longer.
     """
 
     objective: Objective

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -53,6 +53,16 @@ class Cell:
         if good > valid:
             raise ImplausibleCounts(f"{good} good of {valid} valid requests: more than all", good=good, valid=valid)
         return cls(good, valid - good)
+
+    @classmethod
+    def from_document(cls, said: Mapping[str, int] | None) -> Cell:
+        """The cell of what ``as_document`` gives; an empty one where nothing is said."""
+        return cls(0, 0) if said is None else cls(said["good"], said["bad"], said.get("undecided", 0))
+
+    def as_document(self) -> dict[str, int]:
+        """Plain JSON; without ``undecided`` nothing is."""
+        decided = {"good": self.good, "bad": self.bad}
+        return {**decided, "undecided": self.undecided} if self.undecided else decided
 
     @property
     def valid(self) -> int:
@@ -108,8 +118,3 @@ def period_at(agreement: Agreement, instant_ns: int) -> Period | None:
 def coverage_ok(observed: int, windows: int, excluded: int, floor_bps: int) -> bool:
     """observed / (windows - excluded) >= floor, in integers; the same comparison as in the circuit."""
     return observed * 10_000 >= (windows - excluded) * floor_bps
-
-
-def states_counted(windows: Sequence[Window]) -> dict[WindowState, int]:
-    """How many windows are in each state."""
-    return {state: sum(window.state is state for window in windows) for state in WindowState}

@@ -184,7 +184,7 @@ class _Events:
             first = state.streams[self.tenant, known.stream][known.first_version :][: known.events]
             again = requested(events, payloads, [event.salt for event in first])
             require_same_request(known, request_digest(stream, again))
-            return tuple(_receipt(event) for event in first)
+            return tuple(Receipt.of(event) for event in first)
         before = state.streams.get((self.tenant, stream), ())
         version = first_version(stream, expected_version, len(before) - 1 if before else None)
         drafts = draft(
@@ -206,7 +206,7 @@ class _Events:
             request = AppendRequest(idempotency_key, digest, stream, version, len(events))
             state.requests[self.tenant, idempotency_key] = request
         self.views.write(change for event in stored for change in apply(event))
-        return tuple(_receipt(event) for event in stored)
+        return tuple(Receipt.of(event) for event in stored)
 
     def stream(self, stream: str) -> Iterator[StoredEvent]:
         return map(upcast.current, self.handle.state.streams.get((self.tenant, stream), ()))
@@ -425,7 +425,3 @@ class MemoryTransaction:
     secrets: _Secrets
     keys: _Keys
     views: StoredViews
-
-
-def _receipt(event: StoredEvent) -> Receipt:
-    return Receipt(event.id, event.stream, event.version, event.seq)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ledger.app.access import FIELD_SCOPES, METRIC_SCOPES, Principal, Scope
 from ledger.app.queries import Queries
 from ledger.app.visible import COUNTS, VisibleQueries, public_terms, visible_agreement, visible_statement
+from ledger.domain.calendar import first_date
 from ledger.domain.naming import agreement_stream, statement_stream
 from ledger.errors import AccessDenied, NotFound
 from ledger.resources import resource_dir
@@ -94,16 +95,10 @@ def queries() -> Queries:
         for sla_id in (SLA_ID, OTHER_SLA_ID):
             tx.events.append(agreement_stream(sla_id), [agreement(sla_id=sla_id)], expected_version=0)
             event = statement(sla_id=sla_id)
-            tx.events.append(statement_stream(sla_id, _first(event.payload)), [event], expected_version=0)
+            tx.events.append(statement_stream(sla_id, first_date(event.payload["period"])), [event], expected_version=0)
     return Queries(
         database, bundles=Bundles(), chain_status=lambda: {"chain_id": 1, "registry": None, "transactions": []}
     )
-
-
-def _first(payload: Any) -> Any:
-    from datetime import date
-
-    return date.fromisoformat(payload["period"].partition("/")[0])
 
 
 def test_who_is_limited_to_an_agreement_does_not_learn_of_others(queries: Queries) -> None:

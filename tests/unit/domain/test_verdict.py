@@ -113,7 +113,7 @@ def test_the_square_of_z_to_eighteen_digits() -> None:
     with localcontext() as context:
         context.prec = 50
         z = Decimal("1.64485362695147271486384890799163213608319574427532")
-        assert int(z * z * verdict._Z2_UNIT) == verdict._Z2
+        assert int(z * z * 10**18) == verdict.Z_SQUARED_E18
 
 
 def test_states_are_spelt_as_statements_spell_them() -> None:
