@@ -284,7 +284,9 @@ def _tiers(
 
 def amount_of_tier(step: TierStep) -> Fraction:
     """What the tier of one objective gives of the charges recorded for it."""
-    return step.base.amount * Fraction(step.credit_bps, BASIS_POINTS) if step.base else Fraction(0)
+    if step.base is None:
+        return Fraction(0)  # same: only a tier with charges of its own is asked
+    return step.base.amount * Fraction(step.credit_bps, BASIS_POINTS)
 
 
 def _rule_steps(

@@ -1,91 +1,33 @@
-"""Runs tests on a mutant: each in a process of its own that is forked before anything of the ledger is imported, and
-imports the changed module in place of the one on disk."""
+"""Tries tests on mutants, each in a process of its own that ends with the first test that fails.
+
+Where a mutant changes the body of a function, the process is forked from one that has read all tests, and changes the
+function in place (``_Server``). What is changed on import, or lives through that, is tried in a process that is forked
+before anything of the ledger is imported, and imports the changed module in place of the one on disk.
+"""
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.abc
 import importlib.util
-import json
 import os
-import signal
 import sys
 import tempfile
-import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
+from tests.mutation.children import KILLED, ROOT, SURVIVED, UNTRIED, Chosen, arguments, give_up_after, quiet
+from tests.mutation.coverage import Coverage
 from tests.mutation.mutants import Mutant
 
-ROOT = Path(__file__).resolve().parents[2]
-DOMAIN = ROOT / "ledger/domain"
-# An endless loop is noticed, too.
-_SECONDS_AT_LEAST = 20
-_EXAMPLES = 40
-_OURS = ("ledger", "tests", "api", "scripts")
-
-
-@dataclass
-class Coverage:
-    """Which tests run which line of the domain, how long each takes, and what they import that is not ours."""
-
-    lines: dict[str, dict[int, list[str]]]
-    seconds: dict[str, float]
-    modules: list[str]
-
-    def of(self, mutant: Mutant) -> list[str]:
-        """The tests that run a mutant's line, the fastest first; of a line that runs on import, all tests."""
-        tests = self.lines.get(str(mutant.path), {}).get(mutant.line, ()) or self.seconds
-        return sorted(tests, key=lambda test: self.seconds[test])
-
-
-@dataclass
-class _Recorder:
-    """A pytest plugin: which lines of the domain each test runs."""
-
-    lines: defaultdict[str, defaultdict[int, set[str]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(set))
-    )
-    seconds: dict[str, float] = field(default_factory=dict)
-    test: str = ""
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.test = nodeid
-        self.seconds[nodeid] = time.perf_counter()
-
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.seconds[nodeid] = time.perf_counter() - self.seconds[nodeid]
-        self.test = ""
-
-    def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if not self.test or not frame.f_code.co_filename.startswith(str(DOMAIN)):
-            return None
-        found, test = self.lines[frame.f_code.co_filename], self.test
-        found[frame.f_lineno].add(test)
-
-        def line(frame: FrameType, event: str, argument: Any) -> Any:
-            found[frame.f_lineno].add(test)
-            return line
-
-        return line
-
-
-@dataclass
-class _Chosen:
-    """A pytest plugin: only the chosen tests, in their order."""
-
-    tests: Sequence[str]
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        place = {test: at for at, test in enumerate(self.tests)}
-        items[:] = sorted((item for item in items if item.nodeid in place), key=lambda item: place[item.nodeid])
+_Said = Callable[[str], None]
 
 
 class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -107,88 +49,178 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self._text, str(self._path), "exec"), module.__dict__)
 
 
-def coverage_of(places: Sequence[str]) -> Coverage:
-    """Run the tests once, unchanged. Ends the run if one fails: nothing could be told from others then."""
-    with tempfile.NamedTemporaryFile() as result:
-        child = os.fork()
-        if child == 0:
-            _quiet()
-            recorder = _Recorder()
-            sys.settrace(recorder.trace)
-            code = pytest.main(_arguments(places), plugins=[recorder])
-            sys.settrace(None)
-            names = {name for name in sys.modules if not name.startswith(_OURS) and not name.startswith("_")}
-            found = {
-                "lines": {path: {n: sorted(t) for n, t in lines.items()} for path, lines in recorder.lines.items()},
-                "seconds": recorder.seconds,
-                "modules": sorted(names),
-            }
-            Path(result.name).write_text(json.dumps(found))
-            os._exit(code)
-        _, status = os.waitpid(child, 0)
-        if status:
-            raise SystemExit(f"the tests fail without any change; run: pytest {' '.join(places)}")
-        found = json.loads(Path(result.name).read_text())
-    lines = {path: {int(n): tests for n, tests in by_line.items()} for path, by_line in found["lines"].items()}
-    return Coverage(lines, found["seconds"], found["modules"])
-
-
 def survivors(mutants: Sequence[Mutant], coverage: Coverage, *, jobs: int = 2) -> Mapping[Mutant, bool]:
     """Of every mutant whether it survived: no test failed. One that no test runs survives."""
     if any(name.startswith("ledger.domain") for name in sys.modules):
         raise SystemExit("the ledger was imported before, so that no mutant would be; run this in a process of its own")
+    said = _progress(len(mutants))
+    tests = {mutant: coverage.of(mutant) for mutant in mutants}
+    inside = [mutant for mutant in mutants if coverage.lines.get(str(mutant.path), {}).get(mutant.line)]
+    found = _in_place(inside, tests, coverage, jobs, said)
+
+    def once_more(mutant: Mutant) -> bool:
+        """Whether it was not tried in place, or survived that on a line that also runs on import."""
+        code = found.get(mutant, UNTRIED)
+        on_import = mutant.line in coverage.on_import.get(str(mutant.path), ())
+        return bool(tests[mutant]) and (code == UNTRIED or (code == SURVIVED and on_import))
+
+    again = [mutant for mutant in mutants if once_more(mutant)]
     _preload(coverage.modules)
-    waiting = list(mutants)[::-1]
-    running: dict[int, Mutant] = {}
-    survived: dict[Mutant, bool] = {}
+    found |= _each(again, lambda mutant: _import_changed(mutant, tests[mutant], coverage), jobs, said)
+    return {mutant: found.get(mutant, SURVIVED) != KILLED for mutant in mutants}
+
+
+def _each(mutants: Sequence[Mutant], run: Callable[[Mutant], int], jobs: int, said: _Said) -> dict[Mutant, int]:
+    """What ``run`` says of each, in a child of its own."""
+    waiting, running, found = list(mutants)[::-1], dict[int, Mutant](), dict[Mutant, int]()
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            tests = coverage.of(mutant)
-            if tests:
-                running[_start(mutant, tests, sum(coverage.seconds[test] for test in tests))] = mutant
-            else:
-                survived[mutant] = True
-        if running:
-            child, status = os.wait()
-            survived[running.pop(child)] = status == 0
-            if len(survived) % 25 == 0:
-                print(f"{len(survived)} of {len(mutants)}", file=sys.stderr, flush=True)
-    return {mutant: survived[mutant] for mutant in mutants}
+            child = os.fork()
+            if child == 0:
+                _end_with(lambda mutant=mutant: run(mutant))
+            running[child] = mutant
+        child, status = os.wait()
+        mutant = running.pop(child)
+        code = os.waitstatus_to_exitcode(status)
+        found[mutant] = code if code in (SURVIVED, UNTRIED) else KILLED
+        said(f"survived: {mutant}" if code == SURVIVED else "")
+    return found
 
 
-def _start(mutant: Mutant, tests: Sequence[str], seconds: float) -> int:
-    child = os.fork()
-    if child:
-        return child
-    _quiet()
-    signal.alarm(int(_SECONDS_AT_LEAST + 5 * seconds))
-    sys.meta_path.insert(0, _Changed(mutant))
-    files = sorted({test.partition("::")[0] for test in tests})
-    code = 1
+def _end_with(run: Callable[[], int]) -> None:
+    code = KILLED
     try:
-        code = pytest.main(["-x", *_arguments(files)], plugins=[_Chosen(tests)])
+        code = run()
     finally:
-        os._exit(int(code))
+        os._exit(code)
 
 
-def _arguments(places: Sequence[str]) -> list[str]:
-    return ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=mutation", *places]
+def _import_changed(mutant: Mutant, tests: Sequence[str], coverage: Coverage) -> int:
+    """Run a mutant's tests in this process, which has not imported the ledger; those of its own module first."""
+    quiet()
+    give_up_after(sum(coverage.seconds.values()))
+    sys.meta_path.insert(0, _Changed(mutant))
+    own = coverage.own(mutant)
+    for chosen in (own, [test for test in tests if test not in set(own)]):
+        files = sorted({test.partition("::")[0] for test in chosen})
+        if files and pytest.main(arguments(files), plugins=[Chosen(chosen, coverage.seconds)]) != pytest.ExitCode.OK:
+            return KILLED
+    return SURVIVED
 
 
-def _quiet() -> None:
-    """The child's tests say nothing, and draw the same examples each time."""
-    from hypothesis import Phase, settings
+def _in_place(
+    mutants: Sequence[Mutant], tests: Mapping[Mutant, Sequence[str]], coverage: Coverage, jobs: int, said: _Said
+) -> dict[Mutant, int]:
+    """Fork a process that reads the tests and tries the mutants."""
+    if not mutants:
+        return {}
+    with tempfile.NamedTemporaryFile() as result:
+        child = os.fork()
+        if child == 0:
+            server = _Server(mutants, tests, coverage.seconds, jobs, said)
+            files = sorted({test.partition("::")[0] for mutant in mutants for test in tests[mutant]})
+            quiet()
+            code = pytest.main(arguments(files), plugins=[server])
+            Path(result.name).write_bytes(bytes(server.found.get(mutant, UNTRIED) for mutant in mutants))
+            os._exit(code)
+        os.waitpid(child, 0)
+        codes = Path(result.name).read_bytes()
+    if len(codes) != len(mutants):
+        raise SystemExit("the tests could not be read; run: pytest tests/unit/domain")
+    return dict(zip(mutants, codes, strict=True))
 
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    os.chdir(ROOT)
-    sys.dont_write_bytecode = True
-    phases = (Phase.explicit, Phase.generate)
-    settings.register_profile(
-        "mutation", max_examples=_EXAMPLES, derandomize=True, database=None, deadline=None, phases=phases
+
+@dataclass
+class _Server:
+    """A pytest plugin: instead of running the tests it has read, try the mutants on them, each in a fork."""
+
+    mutants: Sequence[Mutant]
+    tests: Mapping[Mutant, Sequence[str]]
+    seconds: Mapping[str, float]
+    jobs: int
+    said: _Said
+
+    def __post_init__(self) -> None:
+        self.found: dict[Mutant, int] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        functions = defaultdict[tuple[str, str, int], list[FunctionType]](list)
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType):
+                functions[_key(each.__code__)].append(each)
+        gc.freeze()
+
+        def run(mutant: Mutant) -> int:
+            if not _change(mutant, functions):
+                return UNTRIED
+            chosen = [items[test] for test in self.tests[mutant] if test in items]
+            session.config.pluginmanager.register(Chosen((), self.seconds))
+            for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            return SURVIVED
+
+        self.found = _each(self.mutants, run, self.jobs, self.said)
+        return True
+
+
+def _change(mutant: Mutant, functions: Mapping[tuple[str, str, int], Sequence[FunctionType]]) -> bool:
+    """Give the functions of a mutant's module their changed code. False where that is not all that changes."""
+    old = list(_codes(compile(mutant.path.read_text(encoding="utf-8"), str(mutant.path), "exec")))
+    new = list(_codes(compile(mutant.text, str(mutant.path), "exec")))
+    if len(old) != len(new):
+        return False
+    keys = [_key(code) for code in old]
+    done = False
+    # The first code is the module's own, which holds all others.
+    for key, before, after in zip(keys[1:], old[1:], new[1:], strict=True):
+        if before == after or not functions.get(key):
+            continue
+        if keys.count(key) > 1:
+            return False
+        for function in functions[key]:
+            if len(function.__code__.co_freevars) != len(after.co_freevars):
+                return False
+            function.__code__ = after
+        done = True
+    return done and _rest(old[0]) == _rest(new[0])
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
+
+
+def _key(code: CodeType) -> tuple[str, str, int]:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def _rest(code: CodeType) -> tuple[object, ...]:
+    """What a module does on import, apart from the bodies of its functions."""
+    consts = tuple(
+        (_rest(each) if each.co_flags & 0x1 == 0 else None) if isinstance(each, CodeType) else (type(each), each)
+        for each in code.co_consts
     )
+    return code.co_code, code.co_names, consts
+
+
+def _progress(count: int) -> _Said:
+    """Say on what was standard error how far it is, and who lives."""
+    terminal, done = os.dup(2), 0
+
+    def said(what: str) -> None:
+        nonlocal done
+        done += 1
+        if what:
+            os.write(terminal, f"{what}\n".replace(f"{ROOT}/", "").encode())
+        if done % 50 == 0:
+            os.write(terminal, f"{done} runs, of {count} mutants\n".encode())
+
+    return said
 
 
 def _preload(modules: Sequence[str]) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutation.children import ROOT
+from tests.mutation.coverage import Coverage
 from tests.mutation.mutants import mutants
-from tests.mutation.runner import ROOT, Coverage, survivors
+from tests.mutation.runner import survivors
 
 MODULE = Path("module.py")
 METHOD_TESTS = ("tests/unit/domain/methods", "tests/unit/domain/test_verdict.py")
@@ -68,8 +70,10 @@ def test_what_is_left_alone(source: str) -> None:
 
 # Mutants are only imported by a process that has not imported the ledger before.
 CHECK = """
+from tests.mutation.children import DOMAIN
+from tests.mutation.coverage import coverage_of
 from tests.mutation.mutants import Mutant
-from tests.mutation.runner import DOMAIN, coverage_of, survivors
+from tests.mutation.runner import survivors
 
 path = DOMAIN / "verdict.py"
 source = path.read_text()
@@ -103,4 +107,4 @@ def test_every_constant_of_a_method_is_noticed() -> None:
 def test_a_process_that_knows_the_ledger_runs_no_mutants() -> None:
     importlib.import_module("ledger.domain.verdict")
     with pytest.raises(SystemExit, match="imported before"):
-        survivors([], Coverage({}, {}, []))
+        survivors([], Coverage({}, {}, {}, []))

@@ -111,7 +111,7 @@ def test_the_base_comes_from_one_place(change: str, said: str) -> None:
         else:
             del plain["compensation"]["base"]
 
-    with pytest.raises(DocumentInvalid, match=said) as error:
+    with pytest.raises(DocumentInvalid, match=f"base and charges {said}: ") as error:
         agreement(edit)
     assert error.value.data["field"] == "compensation.base"
 

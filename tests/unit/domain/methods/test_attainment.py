@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ledger.domain.methods.attainment import bad_slices
+from ledger.domain.methods.registry import Measuring
 from ledger.domain.verdict import ObjectiveState
 from tests.unit.domain.methods.timeline import (
     EXCLUDED,
@@ -18,6 +20,7 @@ from tests.unit.domain.methods.timeline import (
     measured,
     settled,
     terms,
+    timeline,
 )
 
 DAY = 1_440
@@ -66,6 +69,17 @@ def test_three_in_a_row_break_and_two_do_not() -> None:
     assert breaches(terms(TTFT), [(2, IDLE), *alone]) == [(0, 7)]
     # From the second minute on in two.
     assert counts(terms(TTFT), [(1, IDLE), *alone]) == (7, 0)
+
+
+def test_which_slices_are_bad() -> None:
+    """Those of a long enough run, and no others: the slow minute is alone in those of minutes 0, 1 and 2."""
+    rule = terms(TTFT)
+    for before, bad in ((1, 0), (2, 3)):
+        _, windows = timeline(rule, [(before, IDLE), (1, (0, 1)), (4, IDLE), (1, (100, 0))])
+        series, undecided = Measuring(rule.objectives, windows, 60).columns(0)
+        assert undecided is None
+        found = bad_slices(rule.objectives[0], series.rolling(5, 1), None)
+        assert found == [True] * bad + [False] * (SLICES - bad)
 
 
 def test_the_rule_by_hand_in_a_day() -> None:
