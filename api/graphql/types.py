@@ -166,7 +166,7 @@ class BadRequest:
     conflict: bool = strawberry.field(description="Its id was reported with two bodies, so it counts as failed")
 
 
-@strawberry.type(description="A maximal run of windows that each miss one objective's target.")
+@strawberry.type(description="A maximal run of windows that break the promise of one objective.")
 class Violation:
     id: strawberry.ID
     sla_id: strawberry.ID

@@ -94,7 +94,7 @@ class BadRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A maximal run of windows that each miss one objective's target. What may not be seen is null."""
+    """A maximal run of windows that break the promise of one objective. What may not be seen is null."""
 
     id: str
     sla_id: Word

@@ -9,7 +9,7 @@ import click
 
 from ledger.app.access import DEFAULT_TENANT, ROLE_SCOPES, Principal, Role
 from ledger.app.budgets import Budgets, read_budgets, read_windows_asked
-from ledger.cli.opening import AS_JSON, DATABASE, TENANT, chosen_sla
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, chosen_sla
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.money import format_floored
@@ -19,15 +19,7 @@ from ledger.wiring.data_directory import open_data_directory
 
 @click.command(epilog="Exit codes: 0 shown; 1 a budget is exhausted (with --check); 2 the input cannot be used.")
 @click.argument("sla_id", required=False)
-@click.option(
-    "--data",
-    "data_dir",
-    required=True,
-    envvar="SLA_LEDGER_DATA",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Data directory of the ledger.  [env: SLA_LEDGER_DATA]",
-)
+@DATA
 @click.option("--period", metavar="PERIOD", help="Such as 2023-12-19/P1D. Default: the running or newest judged one.")
 @click.option(
     "--window", "over", metavar="PT1H[,PT6H]", help="Windows to tell the burn over.  [default: PT1H,PT6H,PT72H]"

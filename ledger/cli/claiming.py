@@ -9,7 +9,7 @@ import click
 
 from ledger.app.charges import RecordedCharges
 from ledger.app.claims import Claimable, Filed
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of, opened, receipt_document
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.money import format_minor_units
@@ -42,8 +42,7 @@ def record(
     """
     document = load_charges_file(path)
     with opened(data_dir, database_url) as services:
-        with services.database.of_tenant(tenant).read() as tx:
-            sla_id = chosen_sla(tx.views.agreements(), sla_id)
+        sla_id = chosen_of(services.database.of_tenant(tenant), sla_id)
         desk = services.commands.of_tenant(tenant).charges
         recorded = desk.record(sla_id, document["period"], document["lines"])
         _print_charges(services, recorded, as_json=as_json)
@@ -59,8 +58,7 @@ def record(
 def show(data_dir: Path, sla_id: str | None, period: str, tenant: str, database_url: str | None, as_json: bool) -> None:
     """Show the charges of a period as they stand."""
     with opened(data_dir, database_url) as services:
-        with services.database.of_tenant(tenant).read() as tx:
-            sla_id = chosen_sla(tx.views.agreements(), sla_id)
+        sla_id = chosen_of(services.database.of_tenant(tenant), sla_id)
         recorded = services.commands.of_tenant(tenant).charges.of(sla_id, period)
         _print_charges(services, recorded, as_json=as_json)
 

@@ -13,7 +13,7 @@ from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk, RecordedExclusion
 from ledger.app.lists import Lists, visible_exclusion
 from ledger.app.paging import Row
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of, opened, receipt_document
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
 from ledger.domain.schema import convert
@@ -70,7 +70,7 @@ def add(
         **said,
     )
     with opened(data_dir, database_url) as services:
-        chosen = _chosen(services, tenant, sla_id)
+        chosen = chosen_of(services.database.of_tenant(tenant), sla_id)
         _print_change(services, _desk(services, tenant).record(chosen, asked), as_json=as_json)
 
 
@@ -93,7 +93,7 @@ def withdraw(
 ) -> None:
     """Withdraw the exclusion ID: its time counts again, and the id is used up."""
     with opened(data_dir, database_url) as services:
-        chosen = _chosen(services, tenant, sla_id)
+        chosen = chosen_of(services.database.of_tenant(tenant), sla_id)
         made = _desk(services, tenant).withdraw(chosen, exclusion_id, reason=reason, by=_who())
         _print_change(services, made, as_json=as_json)
 
@@ -108,8 +108,7 @@ def list_command(data_dir: Path, sla_id: str | None, tenant: str, database_url: 
     """List the exclusions of an agreement by start, with what of each counts as excluded and why not all."""
     with open_data_directory(data_dir, database_url=database_url) as data:
         database = data.database.of_tenant(tenant)
-        with database.read() as tx:
-            chosen = chosen_sla(tx.views.agreements(), sla_id)
+        chosen = chosen_of(database, sla_id)
         rows = _all_rows(Lists(database), tenant, chosen)
     if as_json:
         print_json({"sla_id": chosen, "exclusions": [_document(row) for row in rows]})
@@ -174,11 +173,6 @@ def _when(instant_ns: int | None) -> str | None:
 def _instant_ns(option: str, text: str) -> int:
     found: int = convert(option, text, parse_instant_ns)
     return found
-
-
-def _chosen(services: Services, tenant: str, sla_id: str | None) -> str:
-    with services.database.of_tenant(tenant).read() as tx:
-        return chosen_sla(tx.views.agreements(), sla_id)
 
 
 def _desk(services: Services, tenant: str) -> ExclusionDesk:

@@ -15,6 +15,7 @@ from ledger.cli.verify import read_document
 from ledger.domain.agreement import Agreement
 from ledger.domain.explanation import Holdings
 from ledger.domain.explanation import explain as explanation_of
+from ledger.domain.instant import SECOND_NS
 from ledger.errors import BadInput, DocumentInvalid, SlaLedgerError
 
 
@@ -105,7 +106,7 @@ def _windows(agreement: Agreement, issued: Mapping[str, Any], opening: Mapping[s
     """The windows of an opening as the ledger says them. Raises ``BadInput`` for one of another statement."""
     if opening["statement_id"] != issued["statement_id"]:
         raise BadInput(f"the opening is that of {opening['statement_id']}, not of {issued['statement_id']}")
-    step_ns = agreement.window_seconds * 10**9
+    step_ns = agreement.window_seconds * SECOND_NS
     return [
         {
             **window,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ledger.cli.output import percent_floored, print_table
-from ledger.domain.instant import format_instant_ns
+from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.money import currency_exponent, format_minor_units
 
 _Row = Mapping[str, Any]
@@ -180,7 +180,7 @@ def _rule(step: _Row, currency: str) -> tuple[str, list[str]]:
     if step["missing"]:
         lines.append(f"shortfall: {step['missing']['numerator']}/{step['missing']['denominator']}")
     for each in step["incidents"]:
-        seconds = (int(each["end_ns"]) - int(each["start_ns"])) // 10**9
+        seconds = (int(each["end_ns"]) - int(each["start_ns"])) // SECOND_NS
         row = f", row {each['row']}" if each["row"] else ""
         lines.append(f"{_at(each['start_ns'])}, {seconds} s lost{row}: {_exact(each['amount'], currency)}")
     return f"{step['method']} for {step['objective']}: {step['says']}", [*lines, _exact(step["result"], currency)]

@@ -10,7 +10,7 @@ import click
 from ledger.app.lifecycle import read_lifecycle
 from ledger.app.paging import Row
 from ledger.cli.agreement_reading import read_agreement
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of, chosen_sla, opened, receipt_document
 from ledger.cli.output import note, print_json, print_table
 from ledger.cli.registering import registration_signature_of
 from ledger.domain.instant import format_instant_ns
@@ -178,8 +178,7 @@ def terminate(  # noqa: PLR0913, PLR0917 - what can be said to the command, each
         raise BadInput("--own-keys signs by itself; leave the signatures out")
     with opened(data_dir, database_url) as services:
         commands = services.commands.of_tenant(tenant)
-        with services.database.of_tenant(tenant).read() as tx:
-            sla_id = chosen_sla(tx.views.agreements(), sla_id)
+        sla_id = chosen_of(services.database.of_tenant(tenant), sla_id)
         unsigned = commands.notice(sla_id, effective=effective, reason=reason)
         message = notice_message(unsigned)
         if own_keys:

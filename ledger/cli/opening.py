@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ledger.app.ports import Receipt
+from ledger.app.ports import Database, Receipt
 from ledger.cli.output import note
 from ledger.errors import BadInput, DataDirectoryInvalid, NotSequencedYet
 from ledger.settings import WorkerSettings
@@ -66,6 +66,12 @@ def chosen_sla(agreements: Sequence[Mapping[str, Any]], sla_id: str | None) -> s
         known = ", ".join(f"{row['sla_id']} ({row['service']})" for row in agreements[:5]) or "none"
         raise BadInput(f"{len(agreements)} agreements are registered, so name one with --sla-id: {known}")
     return str(agreements[0]["sla_id"])
+
+
+def chosen_of(database: Database, sla_id: str | None) -> str:
+    """The same of the agreements in a tenant's database."""
+    with database.read() as tx:
+        return chosen_sla(tx.views.agreements(), sla_id)
 
 
 def receipt_document(services: Services, receipt: Receipt) -> dict[str, Any]:

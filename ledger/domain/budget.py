@@ -17,13 +17,10 @@ from fractions import Fraction
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.interval import Interval
-from ledger.domain.methods.registry import Measured, Measuring
+from ledger.domain.methods.registry import METHODS, Measured, Measuring, grid_of
 from ledger.domain.money import PARTS_PER_BILLION
 from ledger.domain.objective import Objective
 from ledger.domain.window import Cell, Window, WindowState
-
-TIME_METHODS = frozenset({"interval_mean-v1", "downtime_minutes-v1", "interval_threshold-v1"})
-"""Methods that divide by time, of which a period has as much as it has."""
 
 ASSUMPTION = "what failed and what was valid go on as they did in this window"
 
@@ -129,7 +126,7 @@ def budget_reports(
     reports = []
     for index, objective in enumerate(agreement.objectives):
         found = so_far.measure(index)
-        valid = at_end.measure(index).valid if objective.method in TIME_METHODS else found.valid
+        valid = at_end.measure(index).valid if METHODS[objective.method].of_time else found.valid
         budget = Budget(objective, found.valid, found.bad, valid, found.undecided)
         burns = tuple(_burn(agreement, index, windows[:judged], windows, budget, seconds) for seconds in over_seconds)
         judged_to_ns = windows[judged - 1].interval.end_ns if judged else None
@@ -171,21 +168,11 @@ def _burn(
 
 def _last(judged: Sequence[Window], objective: Objective, seconds: int, base_seconds: int) -> Sequence[Window]:
     """The last ``seconds`` of what was judged, in whole steps of the method from the period's start, at least one."""
-    step, least = _grid(objective, base_seconds)
+    least, step = grid_of(objective, base_seconds)
     stop = len(judged) // step * step
     wanted = max(-(-seconds // base_seconds), least)
     start = max(0, stop - -(-wanted // step) * step)
     return judged[start:stop]
-
-
-def _grid(objective: Objective, base_seconds: int) -> tuple[int, int]:
-    """Windows between two places where the method may begin to count, and the fewest that it counts anything in."""
-    if objective.slices is not None:
-        return objective.slices.step_seconds // base_seconds, objective.slices.window_seconds // base_seconds
-    if objective.down is not None:
-        step = objective.down.interval_seconds // base_seconds
-        return step, step
-    return 1, 1
 
 
 def _forecast(
@@ -200,7 +187,7 @@ def _forecast(
     if interval is None or found.bad == 0:
         return Exhaustion.NEVER, None
     growth = Fraction(0)
-    if budget.objective.method not in TIME_METHODS:
+    if not METHODS[budget.objective.method].of_time:
         growth = allowed_bad(found.valid, budget.objective.target_ppb)
     lost = found.bad - growth
     if lost <= 0:

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ledger.domain.methods import attainment
-from ledger.domain.methods.registry import Measuring
+from ledger.domain.methods import attainment, downtime
+from ledger.domain.methods.registry import METHODS, Measuring, grid_of
 from ledger.domain.methods.series import Series
 from ledger.domain.objective import Objective
 from ledger.domain.window import Window, WindowState
-
-UNITS = {
-    "interval_mean-v1": "interval",
-    "downtime_minutes-v1": "minute",
-    "interval_threshold-v1": "interval",
-    "attainment-v1": "slice",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +34,7 @@ def units_of(
     objective = objectives[index]
     measuring = Measuring(objectives, windows, base_seconds)
     best, worst = measuring.columns(index)
-    length, step = _grid(objective, base_seconds)
+    length, step = grid_of(objective, base_seconds)
     judged = best.rolling(length, step) if (length, step) != (1, 1) else best
     open_ = [0] * len(judged)
     if worst is not None:
@@ -50,7 +43,7 @@ def units_of(
     lost = _lost(objective, judged, measuring, index, length)
     counted = _counted(objective, judged)
     if objective.method == "deployment_minutes-v1":
-        judged = _with_excluded_up(objective, judged)
+        judged = downtime.with_excluded_up(objective, judged)
     found = [
         Unit(
             at * step,
@@ -64,28 +57,7 @@ def units_of(
         )
         for at in range(len(judged))
     ]
-    return UNITS.get(objective.method, "window"), found
-
-
-def _grid(objective: Objective, base_seconds: int) -> tuple[int, int]:
-    """Windows in a unit, and from one unit to the next."""
-    if objective.slices is not None:
-        return objective.slices.window_seconds // base_seconds, objective.slices.step_seconds // base_seconds
-    if objective.method in UNITS and objective.down is not None:
-        windows = objective.down.interval_seconds // base_seconds
-        return windows, windows
-    return 1, 1
-
-
-def _with_excluded_up(objective: Objective, judged: Series) -> Series:
-    """Where the full period is the denominator, all deployments there were are up in an excluded window."""
-    if objective.down is None or objective.down.scheduled:
-        return judged
-    most = max(map(sum, zip(judged.good, judged.bad, strict=True)), default=0)
-    up = [
-        most if state is WindowState.EXCLUDED else good for good, state in zip(judged.good, judged.states, strict=True)
-    ]
-    return Series(up, judged.bad, judged.states)
+    return METHODS[objective.method].looks_at, found
 
 
 def _lost(objective: Objective, judged: Series, measuring: Measuring, index: int, length: int) -> list[bool]:

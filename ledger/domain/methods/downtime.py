@@ -39,13 +39,21 @@ def times_down(objective: Objective, series: Series, base_seconds: int) -> Seque
 
 def deployments_up(objective: Objective, series: Series, base_seconds: int) -> Counts:
     """Deployment windows up and down, of all deployments."""
-    up, down = sum(series.good), sum(series.bad)
-    if not _rule(objective).scheduled:
-        # An excluded window has no counts; all deployments are taken as up in it, as many as there were at most.
-        of_all = map(sum, zip(series.good, series.bad, strict=True))
-        most = max(of_all, default=0)  # same: of no windows none is excluded
-        up += most * series.states.count(WindowState.EXCLUDED)
-    return Counts(up, down)
+    counted = with_excluded_up(objective, series)
+    return Counts(sum(counted.good), sum(counted.bad))
+
+
+def with_excluded_up(objective: Objective, series: Series) -> Series:
+    """The counts of deployments. An excluded window has none; where the full period is the denominator, all
+    deployments are taken as up in it, as many as there were at most."""
+    if _rule(objective).scheduled:
+        return series
+    of_all = map(sum, zip(series.good, series.bad, strict=True))
+    most = max(of_all, default=0)  # same: of no windows none is excluded
+    up = [
+        most if state is WindowState.EXCLUDED else good for good, state in zip(series.good, series.states, strict=True)
+    ]
+    return Series(up, series.bad, series.states)
 
 
 def deployments_down(objective: Objective, series: Series, base_seconds: int) -> Sequence[range]:

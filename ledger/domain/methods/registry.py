@@ -16,7 +16,10 @@ from ledger.domain.window_columns import WindowColumns
 @dataclass(frozen=True, slots=True)
 class Method:
     """One published way to measure. ``unit`` is what it counts (None: the indicator's); ``not_attestable`` says why
-    the circuits cannot follow it (None: they can, because it is a sum over the sealed counts)."""
+    the circuits cannot follow it (None: they can, because it is a sum over the sealed counts).
+
+    ``looks_at`` is what it judges one by one; ``of_time``: it divides by time, of which a period has as much as it has.
+    """
 
     name: str
     version: int
@@ -24,6 +27,8 @@ class Method:
     not_attestable: str | None
     count: Callable[..., Counts]
     breaches: Callable[..., Sequence[range]]
+    looks_at: str = "window"
+    of_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ METHODS: Mapping[str, Method] = {
             f"a mean of ratios {_NOT_A_SUM}",
             interval_mean.mean_of_intervals,
             interval_mean.bad_intervals,
+            looks_at="interval",
+            of_time=True,
         ),
         Method(
             "downtime_minutes-v1",
@@ -64,6 +71,8 @@ METHODS: Mapping[str, Method] = {
             f"whether a minute is down {_NOT_A_SUM}",
             downtime.time_up,
             downtime.times_down,
+            looks_at="minute",
+            of_time=True,
         ),
         Method(
             "interval_threshold-v1",
@@ -72,6 +81,8 @@ METHODS: Mapping[str, Method] = {
             f"whether an interval is down {_NOT_A_SUM}",
             downtime.time_up,
             downtime.times_down,
+            looks_at="interval",
+            of_time=True,
         ),
         Method(
             "deployment_minutes-v1", 1, "deployment windows", None, downtime.deployments_up, downtime.deployments_down
@@ -83,6 +94,7 @@ METHODS: Mapping[str, Method] = {
             f"whether a slice meets its target {_NOT_A_SUM}",
             attainment.slices_met,
             attainment.slices_missed,
+            looks_at="slice",
         ),
     )
 }
@@ -91,6 +103,16 @@ METHODS: Mapping[str, Method] = {
 def unit_of(objective: Objective, indicator_unit: str) -> str:
     """What the counts of an objective's result are."""
     return METHODS[objective.method].unit or indicator_unit
+
+
+def grid_of(objective: Objective, base_seconds: int) -> tuple[int, int]:
+    """Windows in each thing that the method looks at, and from the start of one to that of the next."""
+    if objective.slices is not None:
+        return objective.slices.window_seconds // base_seconds, objective.slices.step_seconds // base_seconds
+    if objective.down is not None:
+        windows = objective.down.interval_seconds // base_seconds
+        return windows, windows
+    return 1, 1
 
 
 class Measuring:

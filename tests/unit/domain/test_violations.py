@@ -1,4 +1,4 @@
-"""Violations are maximal runs of observed windows that miss a target by their own counts."""
+"""Violations are maximal runs of windows that break a promise; of a ratio, by their own counts."""
 
 from __future__ import annotations
 
