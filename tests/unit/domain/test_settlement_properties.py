@@ -65,6 +65,11 @@ def test_neither_order_nor_batches_change_a_byte(rows: list[RequestRow], batches
     assert sha256(shuffled, batches) == sha256(rows, 1)
 
 
+@given(ROWS)
+def test_the_same_facts_twice_are_no_difference(rows: list[RequestRow]) -> None:
+    assert sha256([*rows, *rows], 2) == sha256(rows, 1)
+
+
 @given(st.sampled_from(ALL), HOURS)
 def test_a_window_without_counts_that_is_excluded_loses_nothing(objective: dict[str, Any], hours: list[Run]) -> None:
     of = terms(objective, window="PT1H")
