@@ -95,6 +95,7 @@ FIELD_REPORTS = {
         "0.99996 is shown as 100 %",
         (
             "api/test_shown_percentages.py::test_metagraphed_1796_no_answer_shows_100_percent_of_what_is_not_all",
+            "browser/test_dashboard.py::test_metagraphed_1796_what_is_not_all_is_not_drawn_as_100_percent",
             "unit/cli/test_budget.py::test_metagraphed_1796_a_budget_that_is_not_gone_is_not_shown_as_gone",
             "unit/cli/test_shown_percentages.py::test_metagraphed_1796_settle_and_explain_show_no_100_percent",
         ),

@@ -54,9 +54,21 @@ class SummaryObjective(msgspec.Struct, frozen=True, kw_only=True):
     target_percent: str | None
     quantile: Annotated[str | None, msgspec.Meta(description="Share of requests the threshold is for, such as 0.95")]
     threshold_ms: str | None
-    state: Annotated[str | None, msgspec.Meta(description="met, breached, no_data or withheld; null: not settled yet")]
+    state: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="met, breached, no_data, insufficient_data (too few or undecided) or withheld; "
+            "null: not settled yet"
+        ),
+    ]
     good: int | None
     valid: int | None
+    undecided: Annotated[int | None, msgspec.Meta(description="Of the valid ones: the data cannot say")]
+    unit: Annotated[
+        str | None,
+        msgspec.Meta(description="What good and valid count: requests, minutes ...; null: nothing yet"),
+    ]
+    window_unit: Annotated[str, msgspec.Meta(description="What the counts of a window are")]
     attainment_percent: Annotated[str | None, msgspec.Meta(description="good / valid, four decimals, rounded down")]
     budget_used_percent: Annotated[
         str | None, msgspec.Meta(description="Failed / allowed to fail, two decimals, rounded up")
@@ -69,9 +81,14 @@ class SummaryCell(msgspec.Struct, frozen=True, kw_only=True):
 
     good: int
     bad: int
+    undecided: int
     attainment_percent: str | None
     verdict: Annotated[
-        str | None, msgspec.Meta(description="clean, failures, missed (below the target); null: nothing was valid")
+        str | None,
+        msgspec.Meta(
+            description="clean, undecided (nothing failed for sure), failures, missed (below the target); "
+            "null: nothing was valid"
+        ),
     ]
 
 
@@ -105,6 +122,7 @@ class SummaryViolation(msgspec.Struct, frozen=True, kw_only=True):
     windows: int
     bad: int | None
     valid: int | None
+    unit: Annotated[str | None, msgspec.Meta(description="What its counts are; null: requests")]
     evidence: Annotated[list[SummaryEvidence], msgspec.Meta(description="The most telling first, ten at most")]
     credit: Annotated[Money | None, msgspec.Meta(description="Sum of its credit lines; null while it has none")]
     withheld: Withheld
@@ -246,6 +264,9 @@ def _objective(now: ObjectiveNow) -> SummaryObjective:
         state=now.state,
         good=now.good,
         valid=now.valid,
+        undecided=now.undecided,
+        unit=now.unit,
+        window_unit=now.window_unit,
         attainment_percent=attainment_percent(now.good or 0, now.valid or 0) if counted else None,
         budget_used_percent=None if now.budget_used_bps is None else _two_decimals(now.budget_used_bps),
         withheld=[f"{name}_percent" if name == "target" else name for name in _spelt(now)],
@@ -273,7 +294,8 @@ def _cell(cell: BarCell) -> SummaryCell:
     return SummaryCell(
         good=cell.good,
         bad=cell.bad,
-        attainment_percent=attainment_percent(cell.good, cell.good + cell.bad),
+        undecided=cell.undecided,
+        attainment_percent=attainment_percent(cell.good, cell.good + cell.bad + cell.undecided),
         verdict=cell.verdict,
     )
 
@@ -289,6 +311,7 @@ def _violation(row: Row) -> SummaryViolation:
         windows=row["windows"],
         bad=row["bad"],
         valid=row["valid"],
+        unit=row["unit"],
         evidence=[
             SummaryEvidence(kind=item["kind"], at=instant(int(item["at_ns"])), summary=item["summary"])
             for item in row["evidence"]["signals"][:MAX_EVIDENCE]

@@ -37,6 +37,7 @@ class WindowCell(msgspec.Struct, frozen=True, kw_only=True):
     indicator: str
     good: int | None
     bad: int | None
+    undecided: Annotated[int | None, msgspec.Meta(description="Valid, and good or bad: the data cannot say")]
     valid: int | None
     attainment_percent: Annotated[
         str | None, msgspec.Meta(description="good / valid, four decimals, rounded down; null where valid is 0 or null")
@@ -213,13 +214,14 @@ def _window(row: Row) -> Window:
 
 
 def _cell(cell: Row) -> WindowCell:
-    good, bad = cell["good"], cell["bad"]
-    valid = None if good is None else good + bad
+    good, bad, undecided = cell["good"], cell["bad"], cell["undecided"]
+    valid = None if good is None else good + bad + undecided
     return WindowCell(
         id=cell["id"],
         indicator=cell["indicator"],
         good=good,
         bad=bad,
+        undecided=undecided,
         valid=valid,
         attainment_percent=None if valid is None else attainment_percent(good, valid),
     )

@@ -35,8 +35,8 @@ class Lists:
     def windows(self, principal: Principal, sla_id: str, period: str, *, after: str | None, limit: int) -> Page:
         """{index, start_ns, end_ns, state, excluded_requests, exclusions, objectives, seq} by index.
 
-        ``objectives`` are {id, indicator, good, bad} in the agreement's order; counts that the principal may not see
-        are None.
+        ``objectives`` are {id, indicator, good, bad, undecided} in the agreement's order; counts that the principal
+        may not see are None.
         """
         with self._database.read() as tx:
             _visible_agreements(tx, principal, sla_id)
@@ -157,8 +157,9 @@ def _window(row: Row, objectives: Iterable[Mapping[str, Any]], principal: Princi
         # Terms may have changed since the window was judged.
         cell = row["cells"].get(objective["id"])
         if cell is not None:
-            seen = principal.holds(*metric_scopes(objective["indicator"]))
-            counts = cell if seen else {"good": None, "bad": None}
+            counts = {name: cell.get(name, 0) for name in ("good", "bad", "undecided")}
+            if not principal.holds(*metric_scopes(objective["indicator"])):
+                counts = dict.fromkeys(counts)
             cells.append({"id": objective["id"], "indicator": objective["indicator"], **counts})
     names = ("index", "start_ns", "end_ns", "state", "excluded_requests", "exclusions", "seq")
     return {**{name: row[name] for name in names}, "objectives": cells}

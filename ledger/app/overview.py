@@ -16,8 +16,10 @@ from ledger.app.agreements import timeline_of
 from ledger.app.lists import visible_violation
 from ledger.app.paging import Row
 from ledger.app.ports import Transaction
+from ledger.domain.indicators import REQUESTS
 from ledger.domain.money import PARTS_PER_BILLION, percent_ppb
 from ledger.domain.verdict import ObjectiveState, judge
+from ledger.domain.violations import unit_of_counts
 from ledger.domain.window import WindowState
 from ledger.errors import NotFound
 
@@ -33,7 +35,8 @@ class ObjectiveNow:
 
     ``target``, ``quantile`` (shares) and ``threshold_ms`` are the texts of the agreement; ``target_ppb`` is the target
     in parts per billion. ``budget_used_bps`` is failed / allowed to fail in basis points, rounded up; None where
-    nothing was valid or nothing may fail.
+    nothing was valid or nothing may fail. ``unit`` is what good and valid count (None: not settled yet),
+    ``window_unit`` what the counts of a window are; ``undecided`` of the valid ones may be good or bad.
     """
 
     id: str
@@ -44,17 +47,22 @@ class ObjectiveNow:
     state: str | None
     good: int | None
     valid: int | None
+    undecided: int | None
+    unit: str | None
+    window_unit: str
     budget_used_bps: int | None
     withheld: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BarCell:
-    """Counts of one objective in one bar. ``verdict``: clean (nothing failed), failures, missed (below the target)
-    or None where nothing was valid. For a reader without the target it is never ``missed``."""
+    """Counts of one objective in one bar. ``verdict``: clean (nothing failed), failures, missed (below the target),
+    undecided (nothing failed for sure, and something may have) or None where nothing was valid. For a reader without
+    the target it is never ``missed``."""
 
     good: int
     bad: int
+    undecided: int
     verdict: str | None
 
 
@@ -173,6 +181,7 @@ class ObjectiveTerms:
     quantile: str | None
     threshold_ms: str | None
     scopes: frozenset[Scope]
+    window_unit: str = REQUESTS
 
     @property
     def target_ppb(self) -> int:
@@ -209,18 +218,19 @@ def _bar_state(group: Sequence[Row]) -> str:
         return str(WindowState.NO_DATA)
     if states == {WindowState.EXCLUDED}:
         return str(WindowState.EXCLUDED)
-    counted = any(cell["good"] + cell["bad"] for row in group for cell in row["cells"].values())
+    counted = any(sum(cell.values()) for row in group for cell in row["cells"].values())
     return str(WindowState.OBSERVED) if counted else "idle"
 
 
 def _bar_cell(group: Sequence[Row], terms: ObjectiveTerms, *, targets: bool) -> BarCell:
     cells = [row["cells"][terms.id] for row in group if terms.id in row["cells"]]
-    good, bad = sum(cell["good"] for cell in cells), sum(cell["bad"] for cell in cells)
-    if good + bad == 0:
-        return BarCell(good, bad, None)
-    if targets and judge(good, good + bad, terms.target_ppb) is ObjectiveState.BREACHED:
-        return BarCell(good, bad, "missed")
-    return BarCell(good, bad, "failures" if bad else "clean")
+    good, bad, undecided = (sum(cell.get(name, 0) for cell in cells) for name in ("good", "bad", "undecided"))
+    valid = good + bad + undecided
+    if valid == 0:
+        return BarCell(good, bad, undecided, None)
+    if targets and judge(good, valid, terms.target_ppb, undecided) is ObjectiveState.BREACHED:
+        return BarCell(good, bad, undecided, "missed")
+    return BarCell(good, bad, undecided, "failures" if bad else "undecided" if undecided else "clean")
 
 
 def _newest_versions(rows: Iterable[Row]) -> list[Row]:
@@ -260,7 +270,9 @@ def _objective_terms(name: str, target: str, signed: Row | None) -> ObjectiveTer
     if signed is None:
         return ObjectiveTerms(name, None, target, None, None, metric_scopes(None))
     scopes = metric_scopes(signed["indicator"])
-    return ObjectiveTerms(name, signed["indicator"], target, signed.get("quantile"), signed.get("threshold_ms"), scopes)
+    unit = unit_of_counts(signed["method"], signed["indicator"])
+    limits = (target, signed.get("quantile"), signed.get("threshold_ms"))
+    return ObjectiveTerms(name, signed["indicator"], *limits, scopes, unit)
 
 
 def _objective_now(terms: ObjectiveTerms, shown: Row | None, principal: Principal) -> ObjectiveNow:
@@ -275,15 +287,23 @@ def _objective_now(terms: ObjectiveTerms, shown: Row | None, principal: Principa
         "state": None if result is None else result["state"],
         "good": None if result is None else result["good"],
         "valid": None if result is None else result["valid"],
+        "undecided": None if result is None else result.get("undecided", 0),
     }
-    limits, counts = ("target", "quantile", "threshold_ms", "budget_used_bps"), ("state", "good", "valid")
+    limits, counts = ("target", "quantile", "threshold_ms", "budget_used_bps"), ("state", "good", "valid", "undecided")
     withheld: tuple[str, ...] = ()
     if not principal.holds(Scope.READ_THRESHOLDS):
         withheld += limits
     if not principal.holds(*terms.scopes):
         withheld += tuple(name for name in ("budget_used_bps", *counts) if name not in withheld)
     shown_values = {name: None if name in withheld else value for name, value in values.items()}
-    return ObjectiveNow(id=terms.id, indicator=terms.indicator, withheld=withheld, **shown_values)
+    return ObjectiveNow(
+        id=terms.id,
+        indicator=terms.indicator,
+        unit=None if result is None else result.get("unit", REQUESTS),
+        window_unit=terms.window_unit,
+        withheld=withheld,
+        **shown_values,
+    )
 
 
 def budget_used_bps(good: int, valid: int, terms: ObjectiveTerms) -> int | None:

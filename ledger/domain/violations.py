@@ -17,7 +17,7 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.indicators import INDICATORS
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
-from ledger.domain.methods.registry import Measuring, unit_of
+from ledger.domain.methods.registry import METHODS, Measuring
 from ledger.domain.objective import Objective
 from ledger.domain.window import Window, WindowState
 from ledger.domain.window_columns import CellColumn, WindowColumns
@@ -85,9 +85,10 @@ def clause_of(agreement: Agreement, objective: Objective) -> str:
     return objective.clause or f"objectives[{agreement.objectives.index(objective)}]"
 
 
-def unit_of_counts(objective: Objective) -> str:
+def unit_of_counts(method: str, indicator: str) -> str:
     """What the counts of a window are: the indicator's unit, or the method's where it weighs each request."""
-    return unit_of(objective, "") if objective.grades else INDICATORS[objective.indicator].unit
+    weighed = METHODS[method].unit if method == "graded_score-v1" else None
+    return weighed or INDICATORS[indicator].unit
 
 
 def _violation(objective: Objective, cells: CellColumn, windows: WindowColumns, run: range, judged: int) -> Violation:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 from litestar.testing import TestClient
 
 from api.embed.pages import FILES
@@ -17,7 +18,7 @@ from ledger.app.queries import Queries
 from ledger.domain.naming import windows_stream
 from ledger.errors import NotFound, SettingInvalid
 from ledger.settings import EmbedSettings
-from tests.api.conftest import FIRST, FIRST_NS, Ledger, app_over, objective
+from tests.api.conftest import EXAMPLE, FIRST, FIRST_NS, Ledger, app_over, objective
 
 Client = TestClient[Any]
 HOUR_NS = 3600 * 10**9
@@ -28,22 +29,28 @@ def windows(ledger: Ledger, sla_id: str, cells: list[dict[str, tuple[int, int]] 
     """Judge the first hours of the first day: counts by objective, or the state of a window without counts."""
     for index, cell in enumerate(cells):
         counted = {} if isinstance(cell, str) else cell
-        payload = {
-            "sla_id": sla_id,
-            "doc_sha256": "ab" * 32,
-            "period": f"{FIRST}/P1D",
-            "index": index,
-            "start_ns": str(FIRST_NS + index * HOUR_NS),
-            "end_ns": str(FIRST_NS + (index + 1) * HOUR_NS),
-            "state": cell if isinstance(cell, str) else "observed",
-            "cells": {
-                name: {"good": counted.get(name, (0, 0))[0], "bad": counted.get(name, (0, 0))[1]}
-                for name in ("availability", "ttft", "response")
-            },
-            "excluded_requests": {},
-            "inputs": [],
+        found = {
+            name: {"good": counted.get(name, (0, 0))[0], "bad": counted.get(name, (0, 0))[1]}
+            for name in ("availability", "ttft", "response")
         }
+        payload = judged(sla_id, index, cell if isinstance(cell, str) else "observed", found)
         ledger.append(windows_stream(sla_id, FIRST), "window_evaluated", payload)
+
+
+def judged(sla_id: str, index: int, state: str, cells: dict[str, dict[str, int]]) -> dict[str, Any]:
+    """The payload of one hour of the first day."""
+    return {
+        "sla_id": sla_id,
+        "doc_sha256": "ab" * 32,
+        "period": f"{FIRST}/P1D",
+        "index": index,
+        "start_ns": str(FIRST_NS + index * HOUR_NS),
+        "end_ns": str(FIRST_NS + (index + 1) * HOUR_NS),
+        "state": state,
+        "cells": cells,
+        "excluded_requests": {},
+        "inputs": [],
+    }
 
 
 def settled(ledger: Ledger) -> str:
@@ -110,6 +117,57 @@ def test_one_answer_has_everything(ledger: Ledger, client: Client) -> None:
     assert statement["credit"] == {"currency": "USD", "minor_units": "80000", "amount": "800.00"}
     assert found["credit_totals"] == [statement["credit"]]
     assert (statement["proof"], statement["bundle"]) == ("none", f"/v1/bundles/{statement['id']}")
+
+
+MINUTES = {
+    "id": "availability",
+    "method": "downtime_minutes-v1",
+    "indicator": "availability",
+    "target": "99.95",
+    "error_rate": "5",
+    "boundary": "above",
+}
+GRADED = {
+    "id": "graded",
+    "method": "graded_score-v1",
+    "indicator": "response_latency",
+    "target": "99",
+    "grades": [{"at_most_ms": "1000", "score": "1"}],
+}
+REFUSALS = {"id": "refusal", "method": "total_ratio", "indicator": "controlled_refusal", "target": "92"}
+
+
+def test_figures_say_what_they_count_and_what_is_undecided(ledger: Ledger, client: TestClient[Any]) -> None:
+    terms = yaml.safe_load(EXAMPLE.read_text()) | {"objectives": [MINUTES, GRADED, REFUSALS]}
+    sla_id = ledger.agreement(1, terms)
+    cells = {
+        "availability": {"good": 59, "bad": 1},
+        "graded": {"good": 1_500, "bad": 500},
+        "refusal": {"good": 90, "bad": 4, "undecided": 6},
+    }
+    ledger.append(windows_stream(sla_id, FIRST), "window_evaluated", judged(sla_id, 0, "observed", cells))
+    results = [
+        objective("availability", 1_430, 1_440, "99.95", "breached") | {"unit": "minutes"},
+        objective("graded", 1_500, 2_000, "99", "breached") | {"unit": "thousandths of a request"},
+        objective("refusal", 90, 100, "92", "insufficient_data") | {"unit": "questions", "undecided": 6},
+    ]
+    ledger.statement(sla_id, objectives=results)
+    ledger.violation(
+        sla_id, 0, objective="refusal", indicator="controlled_refusal", clause="3.2", unit="questions", ended_by="met"
+    )
+    found = summary(client, sla_id)
+    assert [(each["unit"], each["window_unit"], each["undecided"]) for each in found["objectives"]] == [
+        ("minutes", "requests", 0),
+        ("thousandths of a request", "thousandths of a request", 0),
+        ("questions", "questions", 6),
+    ]
+    cell = found["bars"][0]["cells"]["refusal"]
+    assert (cell["undecided"], cell["attainment_percent"], cell["verdict"]) == (6, "90.0000", "failures")
+    assert found["violations"][0]["unit"] == "questions"
+    (window,) = client.get(f"/v1/windows?sla_id={sla_id}&period={FIRST}/P1D").json()["items"]
+    refusal = window["objectives"][2]
+    assert (refusal["good"], refusal["bad"], refusal["undecided"], refusal["valid"]) == (90, 4, 6, 100)
+    assert refusal["attainment_percent"] == "90.0000"
 
 
 def test_the_proof_comes_further(ledger: Ledger, client: Client) -> None:

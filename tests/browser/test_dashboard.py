@@ -56,6 +56,67 @@ def test_the_figures_are_those_of_the_ledger(reader: Reader) -> None:
     expect(page.locator(".credits .row").nth(1)).to_contain_text("Confirmed")
 
 
+def test_metagraphed_1796_what_is_not_all_is_not_drawn_as_100_percent(reader: Reader, gate: Gate) -> None:
+    def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
+        summary["objectives"][0] |= {"attainment_percent": "99.99996", "state": "met"}
+        summary["bars"][0]["cells"]["availability"] |= {"attainment_percent": "99.99996"}
+        return summary
+
+    gate.rewrite = rewrite
+    page = reader.harness()
+    reader.settled()
+    expect(page.locator(".objectives .card .figure").first).to_have_text("99.9999%")
+    page.locator(".uptime summary").click()
+    expect(page.locator(".uptime tbody tr").first.locator("td").last).to_have_text("99.9999%")
+
+
+def test_counts_are_said_in_their_own_unit(make_reader: MakeReader) -> None:
+    def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
+        minutes, refusals, quick = summary["objectives"]
+        minutes |= {"good": 1430, "valid": 1440, "unit": "minutes"}
+        refusals |= {
+            "indicator": "controlled_refusal",
+            "id": "refusal",
+            "threshold_ms": None,
+            "quantile": None,
+            "good": 90,
+            "valid": 100,
+            "undecided": 6,
+            "unit": "questions",
+            "state": "insufficient_data",
+            "window_unit": "questions",
+        }
+        quick |= {"quantile": None, "good": 5, "valid": 7, "unit": "rounds"}
+        summary["bars"][0]["cells"]["refusal"] = {
+            "good": 1,
+            "bad": 0,
+            "undecided": 2,
+            "attainment_percent": "33.3333",
+            "verdict": "undecided",
+        }
+        return summary
+
+    for locale, said in (
+        ("en-US", ("1,430 of 1,440 minutes", "90 of 100 questions, 6 of them undecided", "5 of 7 rounds")),
+        ("de-DE", ("1.430 von 1.440 Minuten", "90 von 100 Fragen, 6 davon unentschieden", "5 von 7 rounds")),
+        ("zh-CN", ("1,430 / 1,440 分钟合格", "90 / 100 个问题合格，其中 6 未定", "5 / 7 rounds合格")),
+    ):
+        reader = make_reader()
+        Gate(rewrite=rewrite).stand(reader)
+        page = reader.harness(locale=locale)
+        reader.settled()
+        cards = page.locator(".objectives .card")
+        for at, text in enumerate(said):
+            expect(cards.nth(at)).to_contain_text(text)
+        chart = page.locator("[data-chart=refusal]")
+        if locale == "en-US":
+            expect(page.locator("sla-dashboard .pill").first).to_have_text("Not enough for a verdict")
+            expect(cards.nth(1)).to_contain_text("Not enough for a verdict")
+            expect(page.locator(".latency h3")).to_have_text("Shares against targets")
+            expect(cards.nth(2)).to_contain_text("within 3,200 ms")
+            assert "undecided · 1 of 3 questions, 2 of them undecided" in str(chart.get_attribute("aria-valuetext"))
+
+
 def test_a_violation_and_its_credit_line(reader: Reader) -> None:
     page = reader.harness()
     reader.settled()

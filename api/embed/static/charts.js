@@ -7,7 +7,7 @@ import { fill } from "./messages.js";
 const UNIT = 10;
 const HEIGHT = 100;
 // Heights differ as well as colours: the strip reads without colour, too.
-const LEVELS = { missed: 100, failures: 80, clean: 62, idle: 26, excluded: 26, no_data: 26 };
+const LEVELS = { missed: 100, failures: 80, undecided: 71, clean: 62, idle: 26, excluded: 26, no_data: 26 };
 
 /** What a bar is for one objective: the verdict on its counts, else the state of its windows. */
 export function kindOf(bar, objective) {
@@ -20,14 +20,27 @@ export function kindText(kind, texts) {
   return kind === "no_data" ? texts.missing : texts[kind];
 }
 
+/** How many were good, of how many of what, and how many of them may be either. */
+export function counted({ good, valid, undecided = 0 }, unit, texts, format) {
+  if (!valid) return texts.nothingCounted;
+  const counts = { good: format.count(good), valid: format.count(valid), unit: unitText(unit, texts) };
+  const said = fill(texts.counted, counts);
+  return undecided ? said + fill(texts.undecidedOf, { n: format.count(undecided) }) : said;
+}
+
+/** What is counted, in the reader's language where that has a word for it. Early records name none: requests. */
+export function unitText(unit, texts) {
+  return texts.units[unit ?? "requests"] ?? unit;
+}
+
 /** One bar in words: when, how many, which share. */
 export function describeBar(bar, objective, format, texts) {
   const kind = kindOf(bar, objective);
   const cell = bar.cells[objective.id];
   const parts = [format.times(bar.start, bar.end), kindText(kind, texts)];
   if (cell && cell.attainment_percent !== null) {
-    const counts = { good: format.count(cell.good), valid: format.count(cell.good + cell.bad) };
-    parts.push(fill(texts.requests, counts), format.percent(cell.attainment_percent));
+    const valid = cell.good + cell.bad + cell.undecided;
+    parts.push(counted({ ...cell, valid }, objective.window_unit, texts, format), format.percent(cell.attainment_percent));
   }
   if (bar.excluded_requests) parts.push(fill(texts.excludedRequests, { n: format.count(bar.excluded_requests) }));
   return parts.join(" · ");

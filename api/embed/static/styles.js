@@ -81,6 +81,7 @@ button:hover, select:hover { border-color: var(--_accent); }
 .canvas svg { display: block; width: 100%; height: 100%; overflow: visible; }
 .bar.clean { fill: var(--_good); }
 .bar.failures { fill: var(--_warn); }
+.bar.undecided { fill: none; stroke: var(--_warn); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 .bar.missed { fill: var(--_bad); }
 .bar.idle { fill: var(--_idle); }
 .bar.excluded, .bar.no_data { fill: none; stroke: var(--_idle); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
@@ -89,7 +90,7 @@ button:hover, select:hover { border-color: var(--_accent); }
 .share { fill: none; stroke: var(--_idle); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 .point { stroke-width: 7; stroke-linecap: round; vector-effect: non-scaling-stroke; stroke: var(--_idle); }
 .point.clean { stroke: var(--_good); }
-.point.failures { stroke: var(--_warn); }
+.point.failures, .point.undecided { stroke: var(--_warn); }
 .point.missed { stroke: var(--_bad); stroke-width: 10; }
 .level { position: absolute; inset-inline-start: calc(100% + 0.45rem); font-size: 0.75em; line-height: 1; color: var(--_muted); transform: translateY(-50%); white-space: nowrap; pointer-events: none; }
 .level.aim { inset-inline-start: 0.4rem; color: var(--_text); transform: translateY(35%); }
@@ -100,6 +101,7 @@ button:hover, select:hover { border-color: var(--_accent); }
 .legend li::before { content: ""; display: inline-block; width: 0.65em; height: 0.65em; margin-inline-end: 0.4em; border-radius: 2px; background: var(--_idle); }
 .legend .clean::before { background: var(--_good); }
 .legend .failures::before { background: var(--_warn); }
+.legend .undecided::before { background: none; border: 1.5px solid var(--_warn); }
 .legend .missed::before { background: var(--_bad); }
 .legend .excluded::before, .legend .no_data::before { background: none; border: 1.5px solid var(--_idle); }
 .legend .no_data::before { border-style: dashed; }

@@ -1,7 +1,7 @@
 // The summary as sections of the page. Each is a function of the answer alone; what may not be seen is said so, and
 // never drawn as zero or as nothing.
 
-import { kindOf, kindText, shares, strip, title } from "./charts.js";
+import { counted, kindOf, kindText, shares, strip, title, unitText } from "./charts.js";
 import { el, svg } from "./dom.js";
 import { fill } from "./messages.js";
 
@@ -83,6 +83,7 @@ function verdict({ shown, objectives: all }, texts, format) {
   const missed = known.filter((each) => each.state === "breached").length;
   if (missed) return pill("breached", fill(texts.someMissed, { n: format.count(missed), all: format.count(known.length) }));
   if (known.length < all.length) return known.length ? pill("none", texts.hidden) : hidden(texts);
+  if (known.some((each) => each.state === "insufficient_data")) return pill("none", texts.insufficient_data);
   return known.some((each) => each.state === "met") ? pill("met", texts.allMet) : pill("none", texts.no_data);
 }
 
@@ -103,7 +104,7 @@ function objectives({ summary, texts, format }) {
         "ul",
         { class: "facts" },
         el("li", {}, unseen("target_percent") ? hidden(texts, texts.target) : promise(each, texts, format)),
-        unseen("good") ? null : el("li", {}, counted(each, texts, format)),
+        unseen("good") ? null : el("li", {}, counted(each, each.unit, texts, format)),
         each.budget_used_percent === null
           ? null
           : el("li", {}, fill(texts.budget, { used: format.target(each.budget_used_percent) })),
@@ -120,15 +121,11 @@ function promise(objective, texts, format) {
 }
 
 function within({ quantile, threshold_ms: ms }, texts, format) {
+  if (quantile === null) return fill(texts.allWithin, { ms: format.count(ms) });
   // The quantile is a text such as 0.95 or 0.999: its digits are moved, nothing is multiplied.
   const digits = quantile.slice(2).padEnd(2, "0");
   const percentile = digits.length > 2 ? `${digits.slice(0, 2)}.${digits.slice(2)}` : digits;
   return fill(texts.within, { quantile: percentile, ms: format.count(ms) });
-}
-
-function counted({ good, valid }, texts, format) {
-  if (!valid) return texts.noRequests;
-  return fill(texts.requests, { good: format.count(good), valid: format.count(valid) });
 }
 
 /** Attainment as a length, with a tick where the target is. The figure beside it says the same in words. */
@@ -144,16 +141,18 @@ function meter(objective) {
 }
 
 const isUptime = (objective) => objective.indicator === "availability";
+const isLatency = ({ indicator }) => indicator === "first_token_latency" || indicator === "response_latency";
 
 function charts({ summary, texts, format }, key, chosen, draw) {
-  const heading = key === "uptime" ? texts.timeline : texts.latency;
   const all = summary.objectives.filter(chosen);
+  const heading = key === "uptime" ? texts.timeline : all.some((each) => !isLatency(each)) ? texts.against : texts.latency;
   if (!all.length || summary.shown === null) return el("section", { hidden: true });
   const body = all.map((each) => {
     const name = el("h4", {}, key === "uptime" && all.length === 1 ? null : title(each, texts));
     if (each.withheld.includes("good")) return el("div", { class: "chart" }, name, el("p", {}, hidden(texts)));
     if (!summary.bars.length) return el("div", { class: "chart" }, name, el("p", { class: "muted" }, texts.noWindows));
-    const what = each.threshold_ms === null ? texts.attained : fill(texts.attainedOf, { ms: format.count(each.threshold_ms) });
+    const unit = { unit: unitText(each.window_unit, texts) };
+    const what = each.threshold_ms === null ? fill(texts.attained, unit) : fill(texts.attainedOf, { ms: format.count(each.threshold_ms) });
     return el(
       "div",
       { class: "chart" },
@@ -205,7 +204,7 @@ function violations({ summary, texts, format }) {
   const items = all.map((each) => {
     const when = each.closed ? format.range(each.opened, each.closed) : fill(texts.since, { time: format.moment(each.opened) });
     const facts = [fact(texts.below, format.count(each.windows))];
-    if (each.bad !== null) facts.push(fact(texts.failed, counted({ good: each.bad, valid: each.valid }, texts, format)));
+    if (each.bad !== null) facts.push(fact(texts.failed, counted({ good: each.bad, valid: each.valid }, each.unit, texts, format)));
     facts.push(fact(texts.evidence, evidence(each.evidence, texts, format)));
     if (each.withheld.includes("credit")) facts.push(fact(texts.credit, hidden(texts)));
     else if (each.credit) facts.push(fact(texts.credit, format.money(each.credit)));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,9 @@ HOUR_NS = 3600 * 10**9
 AVAILABILITY = ObjectiveTerms("availability", "availability", "99.95", None, None, frozenset())
 NAMES = ("availability", "ttft")
 
-counts = st.fixed_dictionaries({"good": st.integers(0, 2000), "bad": st.integers(0, 3)})
+counts = st.fixed_dictionaries(
+    {"good": st.integers(0, 2000), "bad": st.integers(0, 3)}, optional={"undecided": st.integers(0, 2)}
+)
 observed = st.tuples(st.just("observed"), st.fixed_dictionaries(dict.fromkeys(NAMES, counts)))
 nothing = st.tuples(st.sampled_from(["no_data", "excluded"]), st.just({name: {"good": 0, "bad": 0} for name in NAMES}))
 periods = st.lists(observed | nothing, max_size=400)
@@ -44,9 +47,9 @@ def test_bars_hold_all_windows_once(period: list[Any], targets: bool) -> None:
     assert edges == sorted(edges)
     left_out = sum(index % 2 + index // 2 % 2 for index in range(len(windows)))
     assert sum(bar.excluded_requests for bar in found) == left_out
-    for name, cell in (("good", "good"), ("bad", "bad")):
-        total = sum(row["cells"]["availability"][name] for row in windows)
-        assert sum(getattr(bar.cells["availability"], cell) for bar in found) == total
+    for name in ("good", "bad", "undecided"):
+        total = sum(row["cells"]["availability"].get(name, 0) for row in windows)
+        assert sum(getattr(bar.cells["availability"], name) for bar in found) == total
     # Missing data shows in whatever it is merged into.
     assert any(bar.state == "no_data" for bar in found) == any(row["state"] == "no_data" for row in windows)
 
@@ -55,9 +58,28 @@ def test_bars_hold_all_windows_once(period: list[Any], targets: bool) -> None:
 def test_without_the_target_no_bar_tells_its_side_of_it(period: list[Any]) -> None:
     for bar in bars(rows(period), [AVAILABILITY], targets=False):
         cell = bar.cells["availability"]
-        expected = None if cell.good + cell.bad == 0 else "failures" if cell.bad else "clean"
-        assert cell.verdict == expected
+        said = "failures" if cell.bad else "undecided" if cell.undecided else "clean"
+        assert cell.verdict == (said if cell.good + cell.bad + cell.undecided else None)
         assert set(bar.cells) == {"availability"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "verdict"),
+    [
+        # The target is 99.95 %: whatever became of the undecided one, 1 of 1,000 is too many.
+        ({"good": 998, "bad": 1, "undecided": 1}, "missed"),
+        # One of 2,000 may fail, so both sides are still possible.
+        ({"good": 1_998, "bad": 1, "undecided": 1}, "failures"),
+        ({"good": 0, "bad": 0, "undecided": 1}, "undecided"),
+        ({"good": 1, "bad": 0, "undecided": 1}, "undecided"),
+        ({"good": 1, "bad": 0}, "clean"),
+        ({"good": 0, "bad": 0, "undecided": 0}, None),
+    ],
+)
+def test_what_is_undecided_is_valid_and_breaks_nothing(cell: dict[str, int], verdict: str | None) -> None:
+    (bar,) = bars(rows([("observed", {"availability": cell})]), [AVAILABILITY], targets=True)
+    assert bar.cells["availability"].verdict == verdict
+    assert bar.state == ("idle" if verdict is None else "observed")
 
 
 def test_the_budget_is_never_flattered() -> None:
