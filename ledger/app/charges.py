@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from ledger.app.agreements import RegisteredAgreement, RegisteredTimeline, load_
 from ledger.app.evidence import Attestor
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Database, Receipt, Transaction
+from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.charges import (
     CHARGE_LINES,
@@ -56,7 +58,7 @@ class ChargeDesk:
         """
         CHARGE_LINES.check(lines, "lines")
         with self.database.begin() as tx:
-            registered = _in_force(load_timeline(tx, sla_id, self.attestor), period)
+            registered = _paying(load_timeline(tx, sla_id, self.attestor), period)
             return record_charges(tx, registered, period, lines, by=by, now_ns=self.clock.now_ns())
 
     def of(self, sla_id: str, period: str, principal: Principal | None = None) -> RecordedCharges:
@@ -65,7 +67,7 @@ class ChargeDesk:
         if principal is not None and not principal.may_see(sla_id):
             raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
         with self.database.read() as tx:
-            registered = _in_force(load_timeline(tx, sla_id, self.attestor), period)
+            registered = _paying(load_timeline(tx, sla_id, self.attestor), period)
             events = _events(tx, sla_id, chargeable_period(registered.agreement, period))
         if not events:
             raise NotFound(f"no charges of {period} are recorded for {sla_id}", sla_id=sla_id, period=period)
@@ -89,6 +91,9 @@ def record_charges(
             sla_id=registered.sla_id,
         )
     period = chargeable_period(agreement, period_name)
+    # No statement is issued between the place of these charges in the log and the end of this transaction: it would
+    # stand after charges that it does not follow.
+    tx.identities.reserve(registered.sla_id, agreement.source)
     require_bases(agreement, read_charges(agreement, str(period), lines))
     events = _events(tx, registered.sla_id, period)
     if events and events[-1].payload["lines"] == list(lines):
@@ -106,7 +111,7 @@ def record_charges(
         [NewEvent("charges_recorded", payload, occurred_at_ns=now_ns)],
         expected_version=len(events),
     )
-    paid = _paid_by(registered, period)
+    paid = _paid_by(agreement, period)
     if paid is not None:
         reason = f"the charges of {period} were recorded" + (" anew" if events else "")
         facts_changed(tx, registered, paid, cause="charges", reason=reason, fact=receipt.event_id, now_ns=now_ns)
@@ -132,17 +137,22 @@ def load_charges(
     return read_charges(agreement, str(of), events[-1].payload["lines"]) if events else None
 
 
-def _paid_by(registered: RegisteredAgreement, charged: Period) -> Period | None:
-    """The period that is settled by the charges of another one."""
-    agreement = registered.agreement
+def _paid_by(agreement: Agreement, charged: Period) -> Period | None:
+    """The period of these terms that is settled by the charges of another one."""
     for found in (period_at(agreement, charged.interval.start_ns), period_at(agreement, charged.interval.end_ns)):
         if found is not None and charges_period(agreement, found) == charged:
             return found
     return None
 
 
-def _in_force(found: RegisteredTimeline, period: str) -> RegisteredAgreement:
-    """The terms of a period, of one that is not the agreement's the newest."""
+def _paying(found: RegisteredTimeline, period: str) -> RegisteredAgreement:
+    """The terms under which something is settled by the charges of a period: the first period of an amendment may be
+    by those of the last one before. Else the terms of the period, or the newest where none has it."""
+    for terms in found.timeline.terms:
+        with suppress(DocumentInvalid, CalendarInvalid):
+            charged = chargeable_period(terms.agreement, period)
+            if terms.agreement.compensation.charges is not None and _paid_by(terms.agreement, charged) is not None:
+                return found.of(terms)
     try:
         return found.of(found.timeline.named(period)[0])
     except (DocumentInvalid, CalendarInvalid):

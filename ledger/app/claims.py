@@ -94,6 +94,9 @@ class ClaimDesk:
                     "this agreement settles by itself (settlement.mode: automatic); its credits need no claim",
                     statement_id=statement_id,
                 )
+            # No other version of the statement comes between the look at the newest one and the lines of the claims: it
+            # would neither know of them nor change them by its differences.
+            tx.identities.reserve(registered.sla_id, registered.agreement.source)
             asked = Claiming(request, by, evidence, self.clock.now_ns())
             return file_claims(tx, _book(tx, registered, event), violation, asked)
 

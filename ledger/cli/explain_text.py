@@ -10,7 +10,7 @@ import click
 
 from ledger.cli.output import percent_floored, print_table
 from ledger.domain.instant import SECOND_NS, format_instant_ns
-from ledger.domain.money import currency_exponent, format_minor_units
+from ledger.domain.money import currency_exponent, digits, format_minor_units, whole_number
 
 _Row = Mapping[str, Any]
 
@@ -265,12 +265,12 @@ def _money(minor_units: Any, currency: str) -> str:
 
 def _exact(ratio: Mapping[str, str], currency: str) -> str:
     """An exact amount of minor units; a fraction of one is shown as such."""
-    whole, rest = divmod(int(ratio["numerator"]), int(ratio["denominator"]))
+    whole, rest = divmod(whole_number(ratio["numerator"]), whole_number(ratio["denominator"]))
     shown = _money(whole, currency)
     if rest == 0:
         return shown
     unit = f"1/{10 ** currency_exponent(currency)} {currency}" if currency_exponent(currency) else currency
-    return f"{shown} and {rest}/{ratio['denominator']} of {unit}"
+    return f"{shown} and {digits(rest)}/{ratio['denominator']} of {unit}"
 
 
 def _bps(basis_points: int) -> str:

@@ -92,7 +92,10 @@ _Place = Callable[[_Earned, Fraction], None]
 
 
 def _paid_rules(trace: CreditTrace) -> list[tuple[Fraction, _Place]]:
-    """The amount of each rule that was paid, and how it is placed: all of them, or the first of the largest."""
+    """The amount of each rule that was paid, and how it is placed: all of them, or the first of the largest.
+
+    Nothing where the agreement has no rule.
+    """
     rules: list[tuple[Fraction, _Place]] = []
     if trace.tier_amount is not None:
         rules.append((trace.tier_amount, lambda earned, _: _place_tiers(trace, earned)))
@@ -102,7 +105,7 @@ def _paid_rules(trace: CreditTrace) -> list[tuple[Fraction, _Place]]:
     rules += [(step.amount, partial(_place_rule, step)) for step in trace.rules or ()]
     if trace.rules_combine == "sum":
         return rules
-    return [max(rules, key=lambda rule: rule[0])]
+    return [max(rules, key=lambda rule: rule[0])] if rules else []
 
 
 def _place_rule(step: RuleStep, earned: _Earned, amount: Fraction) -> None:

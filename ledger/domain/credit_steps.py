@@ -11,7 +11,7 @@ from typing import Any
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation_terms import Tier
-from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION
+from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, digits, whole_number
 
 _HOW_BEST, _HOW_SUM = "the largest of them", "their sum"
 _ROUNDING = {
@@ -44,7 +44,7 @@ def credit_steps(agreement: Agreement, trace: Mapping[str, Any], results: Sequen
     steps.append(_together(trace))
     steps += _caps(trace)
     capped, minimum = trace["capped_amount"], int(trace["minimum"])
-    right = minimum * int(capped["denominator"])
+    right = minimum * whole_number(capped["denominator"])
     steps.append(
         {
             "step": "minimum",
@@ -52,8 +52,8 @@ def credit_steps(agreement: Agreement, trace: Mapping[str, Any], results: Sequen
             "amount": capped,
             "minimum": str(minimum),
             "left": capped["numerator"],
-            "right": str(right),
-            "holds": int(capped["numerator"]) > right,
+            "right": digits(right),
+            "holds": whole_number(capped["numerator"]) > right,
         }
     )
     steps.append(_rounding(trace))
@@ -96,7 +96,7 @@ def _compared(number: int, tier: Tier, good: int, valid: int) -> Step:
         "below_ppb": tier.below_ppb,
         "credit_bps": tier.credit_bps,
         "left": str(left),
-        "right": str(right),
+        "right": digits(right),
         "holds": left < right,
     }
 
@@ -158,7 +158,7 @@ def _caps(trace: Mapping[str, Any]) -> list[Step]:
 
 def _rounding(trace: Mapping[str, Any]) -> Step:
     capped = trace["capped_amount"]
-    quotient, rest = divmod(int(capped["numerator"]), int(capped["denominator"]))
+    quotient, rest = divmod(whole_number(capped["numerator"]), whole_number(capped["denominator"]))
     return {
         "step": "rounding",
         "says": f"once, {trace['rounding']}: {_ROUNDING[trace['rounding']]}"
@@ -166,7 +166,7 @@ def _rounding(trace: Mapping[str, Any]) -> Step:
         else "nothing is paid, so there is nothing to round",
         "rounding": trace["rounding"],
         "quotient": str(quotient),
-        "remainder": str(rest),
+        "remainder": digits(rest),
         "denominator": capped["denominator"],
         "result": trace["credit"],
     }

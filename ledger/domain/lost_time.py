@@ -156,13 +156,12 @@ def _proportional(rule: ProportionalRule, lost: Lost, base: Base) -> list[_Credi
 def _multiplied(rule: MultiplierRule, lost: Lost, base: Base) -> list[_Credited]:
     time = _Time(lost.windows, base, full=rule.full)
     spans = [_interval(lost, run) for run in lost.runs]
-    counted = [span for span in spans if span.duration_ns > rule.longer_than_ns]
-    together = sum(span.duration_ns for span in counted)
+    together = sum(span.duration_ns for span in spans if span.duration_ns > rule.longer_than_ns)
     # All together are rounded up once; each has its part of that by its length.
     rounded = Fraction(_rounded_up(rule, together), together) if rule.together and together else None
     found = []
     for span in spans:
-        if span not in counted:
+        if span.duration_ns <= rule.longer_than_ns:
             found.append(_Credited(_ZERO, 0))
             continue
         exact = Fraction(_rounded_up(rule, span.duration_ns)) if rounded is None else rounded * span.duration_ns

@@ -15,6 +15,9 @@ PARTS_PER_BILLION = 10**9
 BASIS_POINTS = 10_000
 MAX_MINOR_UNITS = 2**64 - 1
 
+_BLOCK_DIGITS = 4_000
+_BLOCK = 10**_BLOCK_DIGITS
+
 _DECIMAL = re.compile(r"(0|[1-9]\d{0,19})(?:\.(\d{1,9}))?", re.ASCII)
 
 # ISO 4217 minor-unit exponents that are not 2 (ISO 4217:2015 list one).
@@ -106,7 +109,32 @@ def format_floored(numerator: int, denominator: int, decimals: int = 6) -> str:
 
 def fraction_document(value: Fraction) -> dict[str, str]:
     """An exact fraction in lowest terms as JSON has it: numerator and denominator as decimal texts."""
-    return {"numerator": str(value.numerator), "denominator": str(value.denominator)}
+    return {"numerator": digits(value.numerator), "denominator": digits(value.denominator)}
+
+
+def digits(value: int) -> str:
+    """A whole number of any length in decimal digits.
+
+    ``str`` refuses more than 4,300 of them, and the exact sum of a few thousand fractions has more.
+    """
+    sign, left, blocks = "-" if value < 0 else "", abs(value), list[str]()
+    while left >= _BLOCK:
+        left, block = divmod(left, _BLOCK)
+        blocks.append(str(block).rjust(_BLOCK_DIGITS, "0"))
+    return sign + str(left) + "".join(reversed(blocks))
+
+
+def whole_number(text: str) -> int:
+    """The number that ``digits`` wrote; raises ``ValueError`` for anything else."""
+    if len(text) <= _BLOCK_DIGITS:
+        return int(text)
+    sign, rest = (-1, text[1:]) if text[0] == "-" else (1, text)
+    if not (rest.isascii() and rest.isdigit()):
+        raise ValueError(f"{text[:40]!r}... is no whole number")
+    value, first = 0, len(rest) % _BLOCK_DIGITS
+    for start in range(first - _BLOCK_DIGITS, len(rest), _BLOCK_DIGITS):
+        value = value * _BLOCK + int(rest[max(start, 0) : start + _BLOCK_DIGITS] or "0")
+    return sign * value
 
 
 def round_quotient(numerator: int, denominator: int, mode: Rounding) -> int:

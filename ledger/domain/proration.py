@@ -6,14 +6,18 @@ that they sum to the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 from typing import TypeVar
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.interval import Interval
+
+_APART = 64
+"""Bits after the point by which remainders are told apart, before they are compared exactly."""
 
 K = TypeVar("K", bound="int | str | tuple[int, str]")
 
@@ -29,12 +33,34 @@ def apportion(total: int, weights: Mapping[K, Fraction]) -> dict[K, int]:
         return dict.fromkeys(weights, 0)
     if weight <= 0:
         raise ValueError("nothing has a weight to share by")
-    exact = {key: total * each / weight for key, each in weights.items()}  # exact: Fractions
-    parts = {key: share.numerator // share.denominator for key, share in exact.items()}
-    rest = total - sum(parts.values())
-    for key in sorted(exact, key=lambda key: (parts[key] - exact[key], key))[:rest]:
+    parts: dict[K, int] = {}
+    about: dict[K, int] = {}
+    for key, each in weights.items():
+        # Not as a Fraction: the sum of thousands of weights is a long one, and reducing by it takes long.
+        share, whole = total * each.numerator * weight.denominator, each.denominator * weight.numerator
+        parts[key], left = divmod(share, whole)
+        about[key] = (left << _APART) // whole
+
+    def exact(key: K) -> Fraction:
+        return total * weights[key] / weight - parts[key]
+
+    for key in _largest(about, exact, total - sum(parts.values())):
         parts[key] += 1
     return parts
+
+
+def _largest(about: Mapping[K, int], exact: Callable[[K], Fraction], count: int) -> list[K]:
+    """The keys of the ``count`` largest remainders; of equal ones the first keys. ``about`` is what they are to so many
+    bits; only where the cut goes through some that look the same are those told apart exactly."""
+    found: list[K] = []
+    for _, group in groupby(sorted(about, key=lambda key: (-about[key], key)), key=about.__getitem__):
+        keys = list(group)
+        if len(found) + len(keys) > count:
+            keys.sort(key=lambda key: (-exact(key), key))
+        found += keys[: count - len(found)]
+        if len(found) == count:
+            break
+    return found
 
 
 def prorate(total: int, weights: Sequence[int]) -> tuple[int, ...]:

@@ -68,7 +68,11 @@ class Series:
             before = list(accumulate(column, initial=0))  # same: only differences are taken
             return [before[at + windows] - before[at] for at in starts]
 
-        return Series(summed(self.good), summed(self.bad), [_together(self.states[at : at + windows]) for at in starts])
+        # By sums, too: slices that roll on by one window each would look at every window many thousand times.
+        observed = summed([state is WindowState.OBSERVED for state in self.states])
+        missing = summed([state is WindowState.NO_DATA for state in self.states])
+        states = [_together(*each) for each in zip(observed, missing, strict=True)]
+        return Series(summed(self.good), summed(self.bad), states)
 
     def misses(self, target_ppb: int, least: int = 1) -> list[bool]:
         """Of every window, whether less than the target is good of at least ``least`` that are valid."""
@@ -94,7 +98,8 @@ def widened(found: Iterator[range], windows: int) -> list[range]:
     return [range(run.start * windows, run.stop * windows) for run in found]
 
 
-def _together(states: Sequence[WindowState]) -> WindowState:
-    if WindowState.OBSERVED in states:
+def _together(observed: int, missing: int) -> WindowState:
+    """The state of windows of which so many are observed and so many without data; the others are excluded."""
+    if observed:
         return WindowState.OBSERVED
-    return WindowState.NO_DATA if WindowState.NO_DATA in states else WindowState.EXCLUDED
+    return WindowState.NO_DATA if missing else WindowState.EXCLUDED

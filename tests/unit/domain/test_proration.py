@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.interval import Interval
-from ledger.domain.proration import prorate, share_of_life
+from ledger.domain.proration import apportion, prorate, share_of_life
 
 lengths = st.lists(st.integers(1, 10**15), min_size=1, max_size=8)
 
@@ -40,3 +40,23 @@ def test_the_life_is_the_denominator() -> None:
     assert share_of_life(Interval(0, 2), Interval(0, 10), [Interval(5, 10)]) == Fraction(2, 5)
     assert share_of_life(Interval(0, 2), Interval(0, 10), [Interval(0, 10)]) == 0
     assert share_of_life(Interval(20, 22), Interval(0, 10), []) == 0
+
+
+@given(st.integers(1, 10**6), st.dictionaries(st.integers(0, 50), st.fractions(0, 20), min_size=1))
+def test_whole_parts_are_those_of_the_exact_largest_remainders(total: int, weights: dict[int, Fraction]) -> None:
+    weight = sum(weights.values())
+    if not weight:
+        return
+    exact = {key: total * each / weight for key, each in weights.items()}
+    expected = {key: int(share) for key, share in exact.items()}
+    rest = total - sum(expected.values())
+    for key in sorted(exact, key=lambda key: (expected[key] - exact[key], key))[:rest]:
+        expected[key] += 1
+    assert apportion(total, weights) == expected
+
+
+def test_remainders_that_differ_beyond_64_bits_are_told_apart() -> None:
+    almost = Fraction(10**40 - 1, 10**40)
+    # 1.5 and a little, 1.5 less a little: the later key has the larger remainder.
+    assert apportion(3, {1: almost, 2: 2 - almost}) == {1: 1, 2: 2}
+    assert apportion(3, {1: Fraction(1), 2: Fraction(1)}) == {1: 2, 2: 1}
