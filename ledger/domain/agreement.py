@@ -232,7 +232,10 @@ class _Reader:
             for other in found:
                 shared = other.error_codes & set(item["error_codes"])
                 if other.id == item["id"] or shared:
-                    raise fail(f"exclusions[{index}]", f"clashes with the clause {other.id!r}: same id or error code")
+                    said = f"the error codes {sorted(shared)}" if shared else "its id"
+                    raise fail(
+                        f"exclusions[{index}]", f"{item['id']!r} has {said} of the clause {other.id!r}; name each once"
+                    )
             found.append(ExclusionClause(item["id"], frozenset(item["error_codes"]), item["reason"]))
         return tuple(found)
 
@@ -251,9 +254,16 @@ def _check_calendar(agreement: Agreement) -> None:
         if not 1970 < day.year < 2262:
             raise fail(field, f"{day} must lie in the years 1971 to 2261")
     if agreement.effective_until <= agreement.effective_from:
-        raise fail("effective.until", "must be later than effective.from")
+        raise fail(
+            "effective.until",
+            f"{agreement.effective_until} is not later than effective.from, {agreement.effective_from}",
+        )
     if agreement.effective_until - agreement.effective_from > timedelta(days=MAX_DAYS):
-        raise fail("effective.until", "an agreement lasts at most 100 years")
+        raise fail(
+            "effective.until",
+            f"{agreement.effective_until} is more than 100 years after {agreement.effective_from}; an agreement lasts "
+            "at most so long",
+        )
     if agreement.periods.rolling:
         _check_rolling(agreement)
     # Each period, because clock changes and months make some shorter or longer than others.

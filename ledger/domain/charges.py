@@ -166,7 +166,7 @@ def _line(at: str, item: Mapping[str, Any], currency: str) -> ChargeLine:
     if "life" in item:
         start, end = (convert(f"{at}.life.{key}", item["life"][key], parse_instant_ns) for key in ("from", "until"))
         if start >= end:
-            raise fail(f"{at}.life", "must end after it begins")
+            raise fail(f"{at}.life", f"ends at {item['life']['until']}, which is not after {item['life']['from']}")
         life = Interval(start, end)
     return ChargeLine(
         service=item["service"],

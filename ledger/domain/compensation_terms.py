@@ -234,7 +234,12 @@ def _tiered_rule(at: str, rule: Mapping[str, Any], objectives: Mapping[str, Obje
             if below > objectives[objective_id].target_ppb:
                 raise fail(f"{where}.below", f"{step['below']} is above the target: a met objective would pay")
             if tiers and (below >= tiers[-1].below_ppb or credit <= tiers[-1].credit_bps):
-                raise fail(where, "thresholds must fall and credits must rise from tier to tier")
+                before = steps[index - 1]
+                raise fail(
+                    where,
+                    f"below {step['below']} pays {step['credit_percent']} %, after below {before['below']} pays "
+                    f"{before['credit_percent']} %: thresholds must fall and credits must rise from tier to tier",
+                )
             if credit == 0:
                 raise fail(f"{where}.credit_percent", "must be above 0")
             tiers.append(Tier(below, credit))

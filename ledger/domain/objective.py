@@ -335,7 +335,11 @@ class _Reader:
             if not 0 < units <= SCORE_UNITS:
                 raise fail(f"{at}.score", f"{said['score']} is not above 0 and at most 1")
             if bound == 0 or (found and (bound <= found[-1].at_most_ns or units >= found[-1].units)):
-                raise fail(at, "latencies must rise and scores must fall from grade to grade")
+                raise fail(
+                    at,
+                    f"at_most_ms {said['at_most_ms']} with score {said['score']}: latencies must be above 0 and rise, "
+                    "and scores must fall, from grade to grade",
+                )
             found.append(Grade(bound, units))
         return tuple(found)
 

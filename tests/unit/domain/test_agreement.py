@@ -70,6 +70,32 @@ def test_the_wrong_field_is_named(path: str, value: object, field: str | None) -
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (f"{TIERS}.1.below", "99.95", "below 99.95 pays 25 %, after below 99.95 pays 10 %: thresholds must fall"),
+        (f"{TIERS}.1.credit_percent", "9", "below 99 pays 9 %, after below 99.95 pays 10 %"),
+        (f"{TIERS}.0.below", "99.96", "99.96 is above the target"),
+        ("compensation.currency", "XXX", "'XXX' is not an ISO 4217 currency code"),
+        ("compensation.base", "0", "0 USD is zero, and compensation.rules[0].tiers.availability is a share of it"),
+        ("window", "PT48H", "a window of 172800 s is longer than the period 2023-01-01/P1D of 86400 s"),
+        ("effective.until", "2023-01-01", "2023-01-01 is not later than effective.from, 2023-01-01"),
+        ("effective.until", "2123-12-31", "2123-12-31 is more than 100 years after 2023-01-01"),
+        ("objectives.1.quantile", "0.96", "0.96 and the target 95 %"),
+        ("exclusions", [{"id": "a", "error_codes": [1, 7], "reason": "r"}] * 2, "'a' has the error codes [1, 7]"),
+    ],
+)
+def test_terms_that_contradict_themselves_are_refused_with_clause_and_value(
+    path: str, value: object, said: str
+) -> None:
+    plain = document()
+    put(plain, path, value)
+    with pytest.raises(DocumentInvalid) as caught:
+        Agreement.from_document(plain)
+    assert said in caught.value.message
+    assert caught.value.message.startswith(f"{caught.value.data['field']}: ")
+
+
 @pytest.mark.parametrize("path", ["nonce", "parties.customer", "compensation.rules", "service.class"])
 def test_a_missing_field_is_named(path: str) -> None:
     plain = document()

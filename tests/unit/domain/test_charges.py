@@ -72,7 +72,7 @@ RATE = {"rate": "1.10", "source": "European Central Bank", "date": "2023-06-14"}
         (
             line(life={"from": "2023-06-14T00:00:00Z", "until": "2023-06-14T00:00:00Z"}),
             "lines[0].life",
-            "must end after",
+            "is not after 2023-06-14T00:00:00Z",
         ),
         (line(life={"from": "2023-06-14", "until": "2023-06-15T00:00:00Z"}), "lines[0].life.from", "not an instant"),
         (line(colour="red"), "lines[0].colour", "unknown key"),
