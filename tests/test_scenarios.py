@@ -3,9 +3,10 @@
 A case names the ``example`` agreement it starts from and the members it ``set``s (empty: takes out), ``<<`` those of
 another case and some more. ``amended`` are the members of a second version of the terms, ``terminated`` is the date of
 a notice. ``rows`` are request rows, as short
-texts ``id time code ttft_ms e2e_ms`` (``ok`` for no code; latencies of failed rows left out); ``repeat`` multiplies
-a row under numbered ids. Or ``windows`` gives the counts themselves: window (``7``) or windows (``7-9``) -> good/valid
-per objective, or a state; ``otherwise`` is what all others have. ``charges`` are lines that finance handed in.
+texts ``id time code ttft_ms e2e_ms`` (``ok`` for no code; latencies of failed rows left out), with ``key=value`` for
+more members as JSON; ``repeat`` multiplies a row under numbered ids. Or ``windows`` gives the counts themselves: window
+(``7``) or windows (``7-9``) -> good/valid per objective, or a state; ``otherwise`` is what all others have.
+``charges`` are lines that finance handed in.
 ``expect`` holds what must come out; what it leaves out is not checked.
 """
 
@@ -39,7 +40,7 @@ KNOWN = {
     *("name", "why", "example", "set", "amended", "terminated", "period"),
     *("spans", "rows", "windows", "otherwise", "charges", "expect"),
 }
-WHOLE_NUMBERS = {"minimum_valid", "minimum_run", "consecutive"}
+WHOLE_NUMBERS = {"input_tokens_at_most", "minimum_valid", "minimum_run", "consecutive"}
 
 
 def cases() -> Iterator[Any]:
@@ -145,7 +146,9 @@ def _lines(item: Any, service: str) -> Iterator[str]:
             request_id, rest = item["row"].split(" ", 1)
             yield from _lines(f"{request_id}-{number} {rest}", service)
         return
-    request_id, time, code, *latencies = item.split()
+    request_id, time, code, *others = item.split()
+    latencies = [each for each in others if "=" not in each]
+    more = dict(each.split("=", 1) for each in others if "=" in each)
     if "T" not in time:
         time = f"2023-06-14T{time}Z"
     # The figures go into the line as they stand, so that no float comes between scenario and reader.
@@ -156,6 +159,7 @@ def _lines(item: Any, service: str) -> Iterator[str]:
         "service": json.dumps(service),
         "error_code": "null" if code == "ok" else code,
         **shown,
+        **more,
     }
     yield "{" + ",".join(f'"{key}":{value}' for key, value in members.items()) + "}"
 

@@ -70,7 +70,9 @@ class ObservationReceipt(msgspec.Struct, frozen=True):
     event_id: str
     rows: RowCounts
     rejected_reasons: dict[str, int]
-    rejected: Annotated[list[RejectedRow], msgspec.Meta(description=f"The first {MAX_SHOWN} that cannot be read")]
+    rejected: Annotated[
+        list[RejectedRow], msgspec.Meta(description=f"The first {MAX_SHOWN} that cannot be read or used")
+    ]
 
 
 class RefusedSample(msgspec.Struct, frozen=True):

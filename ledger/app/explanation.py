@@ -25,7 +25,7 @@ from ledger.errors import NotFound
 
 MAX_LINES = 1000
 
-_TERMS = ("clause", "parameters", "verdict", "units")
+_TERMS = ("clause", "parameters", "selects", "verdict", "units")
 """Members of an objective that give its target or its threshold away."""
 _COUNTS = ("counts", "verdict", "units")
 _VIOLATION = (

@@ -29,7 +29,7 @@ _FIELD_OF_REASON = {
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """What became of a log, and the first of its rows that cannot be read."""
+    """What became of a log, and the first of its rows that cannot be read or have a member the agreement cannot use."""
 
     batch: RecordedBatch
     rejections: tuple[RowRejection, ...]
@@ -64,10 +64,15 @@ def hand_in(
             now_ns=clock.now_ns(),
         )
         if batch.counts.rejected_total == batch.counts.requests:
-            raise _unusable(batch, rejections)
+            raise _unusable(batch, _first(rejections, batch))
         return batch
 
-    return HandedIn(write(database, record), rejections)
+    batch = write(database, record)
+    return HandedIn(batch, _first(rejections, batch))
+
+
+def _first(unread: Sequence[RowRejection], batch: RecordedBatch) -> tuple[RowRejection, ...]:
+    return tuple(sorted((*unread, *batch.refused), key=lambda row: row.line)[:MAX_SHOWN])
 
 
 def _unusable(batch: RecordedBatch, rejections: Sequence[RowRejection]) -> RequestLogUnusable:

@@ -30,19 +30,26 @@ from ledger.domain.observation import (
     request_id_digests,
 )
 from ledger.domain.samples import REQUESTS, Refused, SampleRule, format_of, scope_of
+from ledger.domain.where import Selection
 
 ReadRows = Callable[[bytes], Rows | SampleRows]
 """Reads the rows of a raw batch, of the format that ``format_of`` tells; raises ``BadInput`` where the batch cannot be
 used at all."""
 
+MAX_REFUSED = 20
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedBatch:
-    """What became of a batch. ``receipt`` is the first one where the same batch had been recorded before."""
+    """What became of a batch. ``receipt`` is the first one where the same batch had been recorded before.
+
+    ``refused`` are the first of the rows that could be read and have a member that this agreement cannot use.
+    """
 
     digest: str
     counts: VerdictCounts
     receipt: Receipt
+    refused: tuple[RowRejection, ...] = ()
 
 
 def record_observations(
@@ -77,8 +84,8 @@ def record_observations(
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
             return RecordedBatch(digest, _counts_of(event.payload), Receipt.of(event))
     # By the terms in force when each request started: a log may reach over a change of the terms.
-    timeline = timeline_of(tx, registered.sla_id)
-    counts, span, changed = _classify(tx, registered, timeline, read_rows(data), declared_complete)
+    timeline, refused = timeline_of(tx, registered.sla_id), list[RowRejection]()
+    counts, span, changed = _classify(tx, registered, timeline, read_rows(data), declared_complete, refused)
     payload = {
         "sla_id": registered.sla_id,
         "source": agreement.source,
@@ -111,7 +118,7 @@ def record_observations(
             fact=receipt.event_id,
             now_ns=now_ns,
         )
-    return RecordedBatch(digest, counts, receipt)
+    return RecordedBatch(digest, counts, receipt, tuple(refused))
 
 
 def _newly_complete(timeline: Timeline, declared: Interval | None, complete: Sequence[Interval]) -> set[Period]:
@@ -142,15 +149,16 @@ def _classify(
     timeline: Timeline,
     rows: Rows | SampleRows,
     declared_complete: Interval | None,
+    refused: list[RowRejection],
 ) -> tuple[VerdictCounts, Interval | None, set[Period]]:
     """Verdicts of the rows against everything this source reported before, the span of the accepted ones, and the
-    periods of which they say something new.
+    periods of which they say something new; ``refused`` gathers what ``RecordedBatch`` has.
 
     The rule is the ``Evaluator``'s and the ``SampleBook``'s, for every period of the agreement at once.
     """
     counts, accepted_ns, changed = VerdictCounts(), list[int](), set[Period]()
     scope = (registered.sla_id, registered.agreement.source)
-    for period, name, of_period in _by_period(timeline, rows, declared_complete, counts):
+    for period, name, of_period in _by_period(timeline, rows, declared_complete, counts, refused):
         ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)
         body_of = dict(zip(ids, of_period.bodies, strict=True))
         # In the order of the store's index, which looks them up and adds them.
@@ -177,11 +185,15 @@ def _classify(
 
 
 def _by_period(
-    timeline: Timeline, rows: Rows | SampleRows, declared_complete: Interval | None, counts: VerdictCounts
+    timeline: Timeline,
+    rows: Rows | SampleRows,
+    declared_complete: Interval | None,
+    counts: VerdictCounts,
+    refused: list[RowRejection],
 ) -> list[tuple[Period, str, _PeriodRows]]:
     """The usable rows by their period, with what stands for it in ``identity_scope``; the others are counted as
     rejected."""
-    sorting = _Sorting(timeline, declared_complete, counts)
+    sorting = _Sorting(timeline, declared_complete, counts, refused)
     for each in rows:
         if type(each) is SampleRow:
             sorting.take_sample(each)
@@ -199,17 +211,29 @@ def _by_period(
 class _Sorting:
     """Puts usable rows to their periods."""
 
-    def __init__(self, timeline: Timeline, declared_complete: Interval | None, counts: VerdictCounts) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        declared_complete: Interval | None,
+        counts: VerdictCounts,
+        refused: list[RowRejection],
+    ) -> None:
         self.usable: defaultdict[Period, _PeriodRows] = defaultdict(_PeriodRows)
         self.samples: defaultdict[Period, _PeriodRows] = defaultdict(_PeriodRows)
         self._timeline = timeline
         self._service = timeline.newest.service
         self._declared = declared_complete
         self._counts = counts
+        self._refused = refused
         self._found: Period | None = None
         self._period: Interval | None = None
         self._rows: _PeriodRows | None = None
         self._sample_rule = SampleRule(timeline.newest)
+        self._selections = [
+            (each.agreement.periods, Selection(objective.where for objective in each.agreement.objectives))
+            for each in reversed(timeline.terms)
+        ]
+        self._selection = Selection(())
 
     def take(self, row: RequestRow | RowRejection) -> None:
         if isinstance(row, RowRejection):
@@ -222,6 +246,10 @@ class _Sorting:
             self._counts.reject(Reason.OUTSIDE_PERIOD)
         elif self._declared is not None and start_ns not in self._declared:
             self._counts.reject(Reason.OUTSIDE_SPAN)
+        elif isinstance(said := self._selection.of_row(row), RowRejection):
+            self._counts.reject(said.reason)
+            if len(self._refused) < MAX_REFUSED:
+                self._refused.append(said)
         else:
             self._usable.request_ids.append(row.request_id)
             self._usable.bodies.append(row.body_digest)
@@ -249,7 +277,7 @@ class _Sorting:
             return False
         within, declared = self._period, self._declared or self._period
         start_ns, end_ns = max(within.start_ns, declared.start_ns), min(within.end_ns, declared.end_ns)
-        if not columns.all_of(self._service, start_ns, end_ns):
+        if not columns.all_of(self._service, start_ns, end_ns) or self._selection.of_columns(columns) is None:
             return False
         self._usable.request_ids += columns.request_ids
         self._usable.bodies += columns.body_digests()
@@ -262,6 +290,9 @@ class _Sorting:
             self._found = self._timeline.at(start_ns)
             self._period = None if self._found is None else self._found.interval
             self._rows = None
+            # Asked of the row's own terms, too: an amendment may add a selector or take it back.
+            in_force = (found for periods, found in self._selections if periods.at(start_ns) is not None)
+            self._selection = next(in_force, self._selection)
         return self._period is not None
 
     @property

@@ -25,8 +25,9 @@ from ledger.domain.events import StoredEvent
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval, covered, union
 from ledger.domain.naming import observations_stream
-from ledger.domain.observation import IdentityBook, RequestRow, Rows, Verdict, one_by_one
+from ledger.domain.observation import IdentityBook, RequestRow, RowRejection, Rows, Verdict, one_by_one
 from ledger.domain.samples import REQUESTS
+from ledger.domain.where import Selection
 from ledger.errors import QueryInvalid
 
 MAX_WINDOWS = 100_000
@@ -204,6 +205,7 @@ class _Sample:
         self.requests = 0
         self._source = source
         self._room = room
+        self._selection = Selection(objective.where for objective in source.agreement.objectives)
         self._books = {
             period: IdentityBook(source.sla_id, source.agreement.source, str(period)) for period in source.periods
         }
@@ -215,6 +217,8 @@ class _Sample:
         period: Period | None = self._source.periods[0]
         for row in rows:
             if not isinstance(row, RequestRow) or row.service != service:
+                continue
+            if self._selection.asks and isinstance(self._selection.of_row(row), RowRejection):
                 continue
             start_ns = row.started_at_ns
             if spans is not None and not any(start_ns in span for span in spans):

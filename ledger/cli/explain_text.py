@@ -100,6 +100,8 @@ def _objective(row: _Row) -> None:
     click.echo(f"  published by {method['published_by']}; good: {method['counts_as_good']}")
     click.echo(f"  {method['formula']}")
     click.echo(f"  agreed: {', '.join(f'{name} {_plain(value)}' for name, value in row['parameters'].items())}")
+    if row["selects"] is not None:
+        click.echo(f"  counts {row['selects']}")
     undecided = f", {counts['undecided']} undecided" if counts["undecided"] else ""
     attained = percent_floored(counts["good"], counts["valid"])
     click.echo(

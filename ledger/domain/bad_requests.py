@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
-from ledger.domain.observation import RequestColumns, RequestRow, Rows, SampleRow, SampleRows
-from ledger.domain.outcome import OutcomeRule
+from ledger.domain.observation import RequestColumns, RequestRow, RowRejection, Rows, SampleRow, SampleRows
+from ledger.domain.outcome import OutcomeRule, only
 from ledger.domain.samples import Refused, SampleRule
 from ledger.domain.violations import Violation
 
@@ -59,6 +59,7 @@ class WorstRequests:
         self._end_ns = max((each.interval.end_ns for each in found), default=0)
         self._kept: list[dict[str, BadRequest]] = [{} for _ in found]
         self._bodies: dict[str, bytes] = {}
+        self._failed_as: dict[str, int] = {}
 
     def take(self, batch: str, rows: Rows | SampleRows) -> None:
         """Look through the rows of a batch, of requests or of samples."""
@@ -83,8 +84,14 @@ class WorstRequests:
             return
         if self._excluded.parts and self._excluded.position(row.started_at_ns) is not None:
             return
+        selected = self._rule.selected(row)
+        if isinstance(selected, RowRejection):
+            return
         conflict = self._bodies.setdefault(row.request_id, row.body_digest) != row.body_digest
-        outcome = self._rule.failed if conflict else self._rule.outcome(row)
+        failed = self._rule.failed & selected
+        if self._rule.selects:
+            failed = self._failed_as[row.request_id] = self._failed_as.get(row.request_id, 0) | failed
+        outcome = failed if conflict else only(self._rule.outcome(row), selected)
         for (index, violation), kept in zip(self._looked_for, self._kept, strict=True):
             if row.started_at_ns not in violation.interval:
                 continue

@@ -22,7 +22,7 @@ from ledger.domain.observation import (
     VerdictCounts,
     one_by_one,
 )
-from ledger.domain.outcome import OUTCOME_BITS, ExcludedTime, LeftOut, OutcomeRule, repeated_failures
+from ledger.domain.outcome import OUTCOME_BITS, ExcludedTime, LeftOut, OutcomeRule, only, repeated_failures
 from ledger.domain.window import Cell, Window, WindowState, period_at
 
 
@@ -32,8 +32,9 @@ class Evaluator:
     Without ``spans`` the rows are the complete log of the period: every window is observed, and one without
     rows is idle. With spans a window is observed only where their union holds it whole, and a row in a span but in
     a window that is not observed is accepted and counts nowhere. A row is rejected when it names another service,
-    lies outside the period, or lies outside the spans that were declared for its batch (``add_all``; else all of
-    them). What is rejected takes no part in telling duplicates and conflicts.
+    lies outside the period, lies outside the spans that were declared for its batch (``add_all``; else all of them), or
+    has a wrong type in a member that the agreement's selectors ask for (``where``). What is rejected takes no part in
+    telling duplicates and conflicts.
 
     ``excluded`` is what is taken out of the period: a window that lies in it whole is excluded, with or without data,
     and any other one keeps what starts outside it. An id in conflict is taken out only where every body of it starts
@@ -78,6 +79,9 @@ class Evaluator:
         self._starts_ns = array("q")
         # Only grades need more than the 32 bits that keep a million requests small.
         self._key_shift = self._rule.bits
+        self._selects = self._rule.selects
+        # Of each slot what its bodies fail, where that is not the same for all rows.
+        self._failed_as = array("I")
         self._outcomes: array[int] | list[int] = array("I") if self._key_shift == OUTCOME_BITS else []
         self._conflicts: set[int] = set()
         self._tally: dict[int, int] = {}
@@ -100,12 +104,21 @@ class Evaluator:
             return self._reject(row, Reason.OUTSIDE_SPAN, "started_at", "lies outside the spans declared complete")
         return self._count(row)
 
-    def _count(self, row: RequestRow) -> Verdict:
+    def _count(self, row: RequestRow) -> Verdict | RowRejection:
         """Count a row that lies in the period and its spans."""
-        start_ns = row.started_at_ns
+        start_ns, selected = row.started_at_ns, None
+        if self._selects:
+            found = self._rule.selected(row)
+            if isinstance(found, RowRejection):
+                self.counts.reject(found.reason)
+                return found
+            selected = found
         verdict, slot = self._book.classify(row)
         if verdict is Verdict.ACCEPTED:
             outcome = self._rule.outcome(row)
+            if selected is not None:
+                outcome = only(outcome, selected)
+                self._failed_as.append(self._rule.failed & selected)
             if self._has_gaps:
                 outcome = self._gaps.outcome(start_ns) or outcome
             self._starts_ns.append(start_ns)
@@ -116,7 +129,7 @@ class Evaluator:
         elif verdict is Verdict.DUPLICATE:
             self.counts.duplicates += 1
         else:
-            self._mark_conflict(slot, start_ns)
+            self._mark_conflict(slot, start_ns, self._rule.failed if selected is None else self._rule.failed & selected)
             self.counts.conflicts += 1
         return verdict
 
@@ -141,9 +154,12 @@ class Evaluator:
         for each in rows:
             if type(each) is not RequestColumns:
                 yield each  # type: ignore[misc]
-            elif each.all_of(self._service, self._low_ns, self._high_ns):
+            elif (
+                each.all_of(self._service, self._low_ns, self._high_ns)
+                and (selected := self._rule.all_selected(each)) is not None
+            ):
                 ids.take(each.request_ids)
-                first_ns, step_ns, outcomes = self._start_ns, self._step_ns, self._rule.outcomes(each)
+                first_ns, step_ns, outcomes = self._start_ns, self._step_ns, self._rule.outcomes(each, selected)
                 if self._has_gaps:
                     outcomes = self._gaps.outcomes(each.starts_ns, outcomes)
                 if self._rule.repeats:
@@ -161,9 +177,11 @@ class Evaluator:
 
     def _keep_failures(self, columns: RequestColumns, outcomes: Sequence[int]) -> None:
         """What a repeat window needs of columns: of distinct ids no slot is ever asked for."""
-        failed = self._rule.failed
+        failed = {
+            each for each in set(outcomes) if any(self._rule.fails(each, index) for index, _ in self._rule.repeats)
+        }
         for start_ns, outcome in zip(columns.starts_ns, outcomes, strict=True):
-            if outcome == failed:
+            if outcome in failed:
                 self._starts_ns.append(start_ns)
                 self._outcomes.append(outcome)
 
@@ -182,22 +200,22 @@ class Evaluator:
                     good[at][index] += counted[0] * count
                     bad[at][index] += counted[1] * count
         for index, within_ns in self._rule.repeats:
-            for start_ns in repeated_failures(self._failures(intervals), within_ns):
+            for start_ns in repeated_failures(self._failures(intervals, index), within_ns):
                 bad[(start_ns - self._start_ns) // self._step_ns][index] -= 1
         return tuple(
             self._window(interval, tuple(zip(good[at], bad[at], strict=True))) for at, interval in enumerate(intervals)
         )
 
-    def _failures(self, intervals: Sequence[Interval]) -> list[int]:
-        """Starts of the failed requests in observed windows.
+    def _failures(self, intervals: Sequence[Interval], index: int) -> list[int]:
+        """Starts of the requests in observed windows that failed to the objective at ``index``.
 
         Without conflicting ids: which of their bodies is true nobody knows, so they are no repeats and have none.
         """
-        failed = self._rule.failed
+        failed = {each for each in set(self._outcomes) if self._rule.fails(each, index)}
         found = [
             start_ns
             for slot, (start_ns, outcome) in enumerate(zip(self._starts_ns, self._outcomes, strict=True))
-            if outcome == failed and slot not in self._conflicts
+            if outcome in failed and slot not in self._conflicts
         ]
         if not self._spans:
             return found
@@ -291,12 +309,14 @@ class Evaluator:
         self.counts.reject(reason)
         return RowRejection(row.line, reason, field, message)
 
-    def _mark_conflict(self, slot: int, start_ns: int) -> None:
+    def _mark_conflict(self, slot: int, start_ns: int, failed: int) -> None:
         """Count the id as failed in the window of its earliest start outside excluded time, instead of what was counted
-        so far."""
+        so far. ``failed`` is the outcome of its new body, were it a failure."""
         earlier_ns, outcome = self._starts_ns[slot], self._outcomes[slot]
         first_ns = min(start_ns, earlier_ns, key=lambda at_ns: (self._gaps.outcome(at_ns) > 0, at_ns))
-        failed = self._gaps.outcome(first_ns) or self._rule.failed
+        if self._selects:
+            failed = self._failed_as[slot] = self._failed_as[slot] | failed
+        failed = self._gaps.outcome(first_ns) or failed
         self._tally[(earlier_ns - self._start_ns) // self._step_ns << self._key_shift | outcome] -= 1
         key = (first_ns - self._start_ns) // self._step_ns << self._key_shift | failed
         self._tally[key] = self._tally.get(key, 0) + 1

@@ -198,6 +198,7 @@ def _objective(
             "counts_as_good": INDICATORS[objective.indicator].good,
         },
         "parameters": _parameters(agreement, objective.id),
+        "selects": None if objective.where is None else str(objective.where),
         "unit": unit_of(objective, INDICATORS[objective.indicator].unit),
         "counts": {"good": result["good"], "valid": result["valid"], "bad": bad, "undecided": undecided},
         "state": result["state"],

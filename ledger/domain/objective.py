@@ -1,8 +1,7 @@
 """Objectives: what an agreement promises, the shape of its ``objectives`` member, and what is read from it.
 
-An objective names an indicator (what is measured), a method (how its counts become one result for the period) and a
-target: the share of what is valid that must be good. ``ledger.domain.methods`` holds the methods,
-``ledger.domain.indicators`` says for each indicator what is counted and where it comes from.
+An objective names an indicator (what is counted: ``ledger.domain.indicators``), a method (how counts become one result
+for the period: ``ledger.domain.methods``) and a target: the share of what is valid that must be good.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from ledger.domain import money
 from ledger.domain.calendar import parse_window_seconds
 from ledger.domain.indicators import LATENCIES, REQUEST_INDICATORS, SAMPLE_INDICATORS
 from ledger.domain.schema import Either, Integer, ListOf, Object, OneOf, Shape, Text, convert, fail
+from ledger.domain.where import WHERE, Where, read_where
 
 MAX_OBJECTIVES = 16
 MAX_GRADES = 8
@@ -25,7 +25,6 @@ WINDOW = Text(r"PT\d{1,4}[SMH]", "a window length such as PT1H or PT5M", 7)
 
 _ANY_INDICATOR = OneOf((*REQUEST_INDICATORS, *SAMPLE_INDICATORS))
 _VOLUME = Integer(1, 2**53 - 1)
-_BOUNDARY = OneOf(("above", "at_or_above"))
 DENOMINATOR = OneOf(("scheduled", "full"))
 """Scheduled time leaves out what is excluded; the full period keeps it in."""
 _PLACE = Text(max_length=120, what="a name as it stands in the charges", visible=True)
@@ -37,6 +36,7 @@ _COMMON: Mapping[str, Shape] = {
     "threshold_ms": DECIMAL,
     "measure": Object({}, {"at_least": DECIMAL, "at_most": DECIMAL, "score_of": DECIMAL}),
     "scope": Object({}, {"region": _PLACE, "model": _PLACE}),
+    "where": WHERE,
     "evaluator": Text(max_length=120, what="name and version of the evaluator", visible=True),
     "resource": Text(max_length=120, what="the resource whose samples count, such as a context length", visible=True),
 }
@@ -55,7 +55,7 @@ def _shape(method: str, required: Mapping[str, Shape], optional: Mapping[str, Sh
     )
 
 
-_DOWN: Mapping[str, Shape] = {"error_rate": DECIMAL, "boundary": _BOUNDARY}
+_DOWN: Mapping[str, Shape] = {"error_rate": DECIMAL, "boundary": OneOf(("above", "at_or_above"))}
 _SLICE = Object(
     {"window": WINDOW, "target": DECIMAL},
     {
@@ -168,7 +168,7 @@ class Objective:
     good * 10^9 >= valid * target_ppb); availability counts requests that succeeded. ``window_seconds`` is the length
     of the windows that violations are looked for in, None for the agreement's. Fewer valid than ``minimum_valid``
     counts (of the indicator; thousandths where it is scored) give no verdict. ``wilson``: breached only where the
-    one-sided 95 % Wilson bound misses the target.
+    one-sided 95 % Wilson bound misses the target. ``where``: only these requests are counted.
     """
 
     id: str
@@ -189,6 +189,7 @@ class Objective:
     down: DownRule | None = None
     slices: SliceRule | None = None
     scope: Scope = Scope()
+    where: Where | None = None
 
     @property
     def sampled(self) -> bool:
@@ -249,6 +250,7 @@ class _Reader:
             down=self._down(),
             slices=self._slices(),
             scope=Scope(**item.get("scope", {})),
+            where=read_where(f"{self.at}.where", item.get("where"), item["indicator"]),
         )
 
     def _convert(self, key: str, how: Any, item: Mapping[str, Any] | None = None, at: str = "") -> Any:

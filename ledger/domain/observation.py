@@ -69,7 +69,8 @@ class RequestRow(NamedTuple):
     ``line`` counts from 1. ``body_digest`` is BLAKE2b with 16 bytes over the canonical body. ``error_code`` None
     means that the request succeeded, and then both latencies are there. Latencies are whole nanoseconds rounded
     up from the exact decimal text: for a threshold T in whole nanoseconds x <= T holds exactly when
-    ceil(x) <= T, so no comparison changes.
+    ceil(x) <= T, so no comparison changes. ``body`` is the canonical body, for what only some agreements ask of a row
+    (``where``).
     """
 
     line: int
@@ -80,6 +81,7 @@ class RequestRow(NamedTuple):
     error_code: int | None
     first_token_ns: int | None
     response_ns: int | None
+    body: bytes = b"{}"
 
 
 class SampleRow(NamedTuple):
@@ -123,22 +125,28 @@ class RequestColumns:
     def __len__(self) -> int:
         return len(self.request_ids)
 
-    def body_digests(self) -> list[bytes]:
-        """Worked out when asked for: who knows that no id comes twice needs none."""
+    def bodies(self) -> list[bytes]:
+        """The canonical body of each row."""
         bodies = self.canonical_bodies.split(b"\n")
         bodies.pop()
-        return [blake2b(body, digest_size=DIGEST_BYTES).digest() for body in bodies]
+        return bodies
+
+    def body_digests(self) -> list[bytes]:
+        """Worked out when asked for: who knows that no id comes twice needs none."""
+        return _digests(self.bodies())
 
     def rows(self) -> Iterator[RequestRow]:
+        bodies = self.bodies()
         columns = zip(
             range(self.first_line, self.first_line + len(self)),
             self.request_ids,
-            self.body_digests(),
+            _digests(bodies),
             self.services,
             self.starts_ns,
             self.error_codes,
             self.first_tokens_ns,
             self.responses_ns,
+            bodies,
             strict=True,
         )
         # What RequestRow(...) calls, without its keyword handling: a tenth of the time of a row.
@@ -148,6 +156,10 @@ class RequestColumns:
         """Whether every row is of this service and starts in [start_ns, end_ns)."""
         of_service = self.services.count(service) == len(self)
         return of_service and start_ns <= min(self.starts_ns) and max(self.starts_ns) < end_ns
+
+
+def _digests(bodies: Iterable[bytes]) -> list[bytes]:
+    return [blake2b(body, digest_size=DIGEST_BYTES).digest() for body in bodies]
 
 
 class RowRejection(NamedTuple):

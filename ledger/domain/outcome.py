@@ -13,6 +13,9 @@ its first token counts for no latency. A conflicting id is a failure without a c
 
 A request that starts in time that is excluded (``exclusions``) leaves both sides too, whatever became of it.
 
+To an objective with a selector (``where``) only the requests that it selects are valid. A conflicting id is a failure
+to each objective that selects one of its bodies.
+
 With a repeat window (Azure AI) failed requests that repeat an earlier failure leave both sides (``repeated_failures``).
 """
 
@@ -26,7 +29,8 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.exclusions import Excluded
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.objective import SCORE_UNITS
-from ledger.domain.observation import RequestColumns, RequestRow
+from ledger.domain.observation import RequestColumns, RequestRow, RowRejection
+from ledger.domain.where import Said, Selection, Where
 
 # An outcome says for each objective whether a request is valid (bits 16 to 31) and good (lower bits), and above both
 # which bounds of a graded objective it keeps. Of a request that a clause takes out no bit is valid, and the lower bits
@@ -66,6 +70,9 @@ class OutcomeRule:
         }
         self.failed = 0
         self._succeeded = 0
+        self._selection = Selection(objective.where for objective in agreement.objectives)
+        self.selects = self._selection.asks
+        self._selectors: list[tuple[Where, int]] = []
         first_token: list[tuple[int, int]] = []
         response: list[tuple[int, int]] = []
         self.bits = OUTCOME_BITS
@@ -75,6 +82,8 @@ class OutcomeRule:
             valid, good = 1 << VALID_SHIFT + index, 1 << index
             if objective.sampled:
                 continue
+            if objective.where is not None:
+                self._selectors.append((objective.where, ~(valid | good)))
             if objective.repeat_window_seconds is not None:
                 self.repeats.append((index, objective.repeat_window_seconds * SECOND_NS))
             if objective.grades:
@@ -93,6 +102,7 @@ class OutcomeRule:
         self._first_token, self._response = tuple(first_token), tuple(response)
 
     def outcome(self, row: RequestRow) -> int:
+        """The outcome of a row that all objectives select."""
         if row.error_code is not None:
             return self._excluded.get(row.error_code, self.failed)
         found = self._succeeded
@@ -107,6 +117,31 @@ class OutcomeRule:
                     found |= good
         return found
 
+    def selected(self, row: RequestRow) -> int | RowRejection:
+        """The bits that an outcome of this row may have (``only``), or why the row cannot be used."""
+        said = self._selection.of_row(row)
+        return said if isinstance(said, RowRejection) else self._selected(said)
+
+    def all_selected(self, columns: RequestColumns) -> Sequence[int] | None:
+        """``selected`` of many rows, nothing at all without selectors; None: not all rows can be used."""
+        said = self._selection.of_columns(columns)
+        if said is None:
+            return None
+        bits = {each: self._selected(each) for each in set(said)}
+        return [bits[each] for each in said]
+
+    def _selected(self, said: Said) -> int:
+        """All bits but those of the objectives that do not select it."""
+        bits = -1
+        for where, others in self._selectors:
+            if not where.selects(said):
+                bits &= others
+        return bits
+
+    def fails(self, outcome: int, index: int) -> bool:
+        """Whether a request is valid and not good to an objective without grades."""
+        return bool(outcome >> VALID_SHIFT + index & 1 and not outcome >> index & 1)
+
     def counted(self, outcome: int, index: int) -> tuple[int, int] | None:
         """Good and bad of one request to the objective at ``index``; None where it is not valid to it."""
         if not outcome >> VALID_SHIFT + index & 1:
@@ -117,8 +152,8 @@ class OutcomeRule:
         units = next((units for bit, units in self.graded[index] if outcome & bit), 0)
         return units, SCORE_UNITS - units
 
-    def outcomes(self, columns: RequestColumns) -> list[int]:
-        """``outcome`` of many rows."""
+    def outcomes(self, columns: RequestColumns, selected: Sequence[int] = ()) -> list[int]:
+        """``outcome`` of many rows, without what is not ``selected`` of them."""
         codes = columns.error_codes
         found = [self._succeeded if code is None else self._excluded.get(code, self.failed) for code in codes]
         for bounds, latencies_ns in (
@@ -130,7 +165,12 @@ class OutcomeRule:
                     outcome | good if code is None and ns is not None and ns <= threshold_ns else outcome
                     for outcome, code, ns in zip(found, codes, latencies_ns, strict=True)
                 ]
-        return found
+        return list(map(only, found, selected)) if self.selects else found
+
+
+def only(outcome: int, selected: int) -> int:
+    """An outcome without the objectives that do not select the request; the number of a clause stays as it is."""
+    return outcome & selected if outcome >> VALID_SHIFT else outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from ledger.app.observations import ReadRows
 from ledger.domain.observation import Rows
 from ledger.errors import RequestLogUnusable
 from tests.unit.app.conftest import Desk, log, read_rows, row
+from tests.unit.app.test_observations import selecting_desk
 
 
 def hand(desk: Desk, data: bytes, *, read: ReadRows = read_rows) -> HandedIn:
@@ -46,6 +47,17 @@ def test_the_first_rows_that_cannot_be_read_are_told_and_the_rest_counted(desk: 
     found = hand(desk, log(row("a")) + broken)
     assert len(found.rejections) == MAX_SHOWN
     assert found.batch.counts.rejected_total == MAX_SHOWN + 5
+
+
+def test_rows_that_a_selector_cannot_use_are_told_with_field_and_reason() -> None:
+    desk = selecting_desk()
+    found = hand(desk, log(row("a"), row("b", input_tokens="ten")) + b"{}\n")
+    assert [(each.line, each.field) for each in found.rejections] == [(2, "input_tokens"), (3, "request_id")]
+    assert found.rejections[0].message == 'must be a whole number from 0, not "ten"'
+    assert (found.batch.counts.accepted, found.batch.counts.rejected_total) == (1, 2)
+    with pytest.raises(RequestLogUnusable, match="line 1: input_tokens: must be a whole number") as refused:
+        hand(desk, log(row("c", input_tokens=-1)))
+    assert refused.value.data["field"] == "input_tokens"
 
 
 def test_without_a_usable_row_nothing_is_written(desk: Desk) -> None:

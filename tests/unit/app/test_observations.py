@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 from collections import Counter
 from typing import Any
 
@@ -16,7 +17,7 @@ from ledger.app.statements import issue_statement
 from ledger.app.windows import evaluate_windows
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import SECOND_NS, format_instant_ns
+from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.observation import Reason, Rows
@@ -81,6 +82,32 @@ def test_what_events_record_is_what_is_judged(batches: list[Batch]) -> None:
     recorded, evaluated = record(desk, batches), judged(desk, batches)
     names = ("accepted", "duplicate", "conflict", "outside_span")
     assert [recorded[name] for name in names] == [evaluated[name] for name in names]
+
+
+TOKENS = st.sampled_from([10, 5000, "many", None])
+SAYING = st.builds(lambda hour, tokens: plain("a", hour, input_tokens=tokens), st.sampled_from([1, 2, 30]), TOKENS)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.lists(SAYING, min_size=1, max_size=6).map(lambda rows: log(*rows)), SPANS), max_size=3))
+def test_what_a_selector_refuses_is_recorded_as_it_is_judged(batches: list[Batch]) -> None:
+    desk = selecting_desk()
+    recorded, evaluated = record(desk, batches), judged(desk, batches)
+    names = ("accepted", "duplicate", "conflict", "outside_span")
+    assert [recorded[name] for name in names] == [evaluated[name] for name in names]
+    assert recorded["field_invalid"] == sum(
+        each["input_tokens"] == "many" and (span is None or parse_instant_ns(each["started_at"]) in span)
+        for data, span in dict.fromkeys(batches)
+        for each in map(json.loads, data.splitlines())
+    )
+
+
+def selecting_desk() -> Desk:
+    """The first-token objective of the example is about short inputs."""
+    document: Any = parse_document((resource_dir("examples") / "agreement.yaml").read_bytes(), "", AGREEMENT)[0]
+    objectives = [dict(each) for each in document["objectives"]]
+    objectives[1]["where"] = {"input_tokens_at_most": 4096}
+    return make_desk(objectives=objectives)
 
 
 @settings(max_examples=40, deadline=None)

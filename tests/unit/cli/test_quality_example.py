@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs/objectives.md"
 NAME = "agreement-llm-quality.yaml"
+LOG = EXAMPLES / "requests-selected.ndjson"
 
 SAMPLED = {
     # 21 hours with 10 streams at 80, 3 with 5 of 10 at 79.9
@@ -63,7 +64,7 @@ def settled(document: dict[str, Any]) -> Settlement:
     agreement = Agreement.from_document(document)
     period = period_named(agreement, "2023-06-14/P1D")
     evaluator, book = Evaluator(agreement, period), SampleBook(agreement, period)
-    evaluator.add_all(RequestLog(io.BytesIO((EXAMPLES / "requests.ndjson").read_bytes()), "requests").in_bulk())
+    evaluator.add_all(RequestLog(io.BytesIO((LOG).read_bytes()), "requests").in_bulk())
     book.add_all(SampleLog(io.BytesIO((EXAMPLES / "samples.ndjson").read_bytes()), "samples"))
     assert (book.counts.accepted, book.counts.duplicates, book.counts.rejected_total) == (746, 1, 0)
     return settle(agreement, period, book.windows(evaluator.windows()))
@@ -75,8 +76,9 @@ def figures(settled: Settlement) -> dict[str, tuple[int, int, str]]:
 
 def requests() -> list[dict[str, Any]]:
     """The rows that count, by their ids."""
-    rows = [json.loads(line) for line in (EXAMPLES / "requests.ndjson").read_text().splitlines()]
+    rows = [json.loads(line) for line in LOG.read_text().splitlines()]
     usable = [each for each in rows if each["started_at"].endswith("Z") and each["ttft_s"] is not None]
+    usable = [each for each in usable if each.get("input_tokens") != "many"]
     return list({each["request_id"]: each for each in usable}.values())
 
 
@@ -98,16 +100,36 @@ def test_the_requests_come_to_what_a_plain_count_says(settled: Settlement) -> No
 
 
 def test_first_tokens_miss_in_runs_of_three_rolling_windows(settled: Settlement) -> None:
+    judged, broken = by_slices([each for each in requests() if selected(each)])
+    assert figures(settled)["ttft"] == (judged - broken, judged, "breached")
+
+
+def test_requests_that_are_not_selected_would_change_the_figure(settled: Settlement) -> None:
+    """So the figure above shows that long prompts and another version of the model do not count."""
+    _, good_and_bad, _ = figures(settled)["ttft"]
+    by_tokens = [each for each in requests() if each.get("input_tokens", 0) <= 4096]
+    by_model = [each for each in requests() if each["model"] == "chat-7b 2.1"]
+    counts = [by_slices(each) for each in (requests(), by_tokens, by_model)]
+    assert by_slices([each for each in requests() if selected(each)]) not in counts
+    assert all(judged >= good_and_bad for judged, _ in counts)
+
+
+def selected(row: dict[str, Any]) -> bool:
+    """At most 4K tokens, or nobody knows how many, and by the version that is agreed."""
+    return row["model"] == "chat-7b 2.1" and row.get("input_tokens", 0) <= 4096
+
+
+def by_slices(rows: list[dict[str, Any]]) -> tuple[int, int]:
+    """Slices of five minutes that have requests, and those of them in a run of three that miss."""
     minutes: dict[int, list[bool]] = {}
-    for each in requests():
+    for each in rows:
         if each["error_code"] is None:
             at = int(each["started_at"][11:13]) * 60 + int(each["started_at"][14:16])
             minutes.setdefault(at, []).append(each["ttft_s"] <= 0.8)
     slices = [[good for at in range(start, start + 5) for good in minutes.get(at, [])] for start in range(1436)]
     missed = [bool(each) and 100 * each.count(False) > 5 * len(each) for each in slices]
     broken = {at for start in range(1434) if all(missed[start : start + 3]) for at in range(start, start + 3)}
-    judged = sum(bool(each) for each in slices)
-    assert figures(settled)["ttft"] == (judged - len(broken), judged, "breached")
+    return sum(bool(each) for each in slices), len(broken & {at for at, each in enumerate(slices) if each})
 
 
 def test_the_best_tier_pays_a_quarter_of_the_base(settled: Settlement) -> None:
@@ -116,7 +138,7 @@ def test_the_best_tier_pays_a_quarter_of_the_base(settled: Settlement) -> None:
 
 def test_the_command_settles_both_logs(settled: Settlement) -> None:
     command = [sys.executable, "-m", "ledger.cli.main", "settle", "--json", "--agreement", str(EXAMPLES / NAME)]
-    command += ["--requests", str(EXAMPLES / "requests.ndjson"), "--samples", str(EXAMPLES / "samples.ndjson")]
+    command += ["--requests", str(LOG), "--samples", str(EXAMPLES / "samples.ndjson")]
     ran = subprocess.run(command, capture_output=True, check=True, cwd=ROOT)
     said = json.loads(ran.stdout)
     assert said["samples"] == {"accepted": 746, "rejected": 0, "duplicates": 1, "conflicts": 0}
@@ -129,7 +151,7 @@ def test_what_is_undecided_is_shown(tmp_path: Path) -> None:
     log = tmp_path / "samples.ndjson"
     log.write_text((EXAMPLES / "samples.ndjson").read_text().replace('"value":"3.5"', '"value":"3.501"', 1))
     command = [sys.executable, "-m", "ledger.cli.main", "settle", "--agreement", str(EXAMPLES / NAME)]
-    command += ["--requests", str(EXAMPLES / "requests.ndjson"), "--samples", str(log)]
+    command += ["--requests", str(LOG), "--samples", str(log)]
     shown = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True).stdout
     assert "20160/24000 thousandths of a score (1 undecided)" in shown
     said = subprocess.run([*command, "--json"], capture_output=True, check=True, cwd=ROOT, text=True).stdout
@@ -141,7 +163,7 @@ def test_strict_minds_a_sample_that_cannot_be_used(tmp_path: Path) -> None:
     log.write_bytes((EXAMPLES / "samples.ndjson").read_bytes() + b"nonsense\n")
     command = [sys.executable, "-m", "ledger.cli.main", "settle", "--strict", "--agreement", str(EXAMPLES / NAME)]
     requests = tmp_path / "requests.ndjson"
-    requests.write_bytes(b"".join((EXAMPLES / "requests.ndjson").read_bytes().splitlines(keepends=True)[:700]))
+    requests.write_bytes(b"".join((LOG).read_bytes().splitlines(keepends=True)[:700]))
     command += ["--requests", str(requests), "--samples"]
     found = [
         subprocess.run([*command, str(each)], capture_output=True, cwd=ROOT, check=False).returncode
@@ -154,6 +176,11 @@ def test_the_samples_are_what_their_script_writes() -> None:
     script = [sys.executable, str(EXAMPLES / "make_samples.py")]
     written = subprocess.run(script, capture_output=True, check=True).stdout
     assert written == (EXAMPLES / "samples.ndjson").read_bytes()
+
+
+def test_the_requests_are_what_their_script_writes() -> None:
+    script = [sys.executable, str(EXAMPLES / "make_requests.py"), "--selected"]
+    assert subprocess.run(script, capture_output=True, check=True).stdout == LOG.read_bytes()
 
 
 # --- the page ------------------------------------------------------------------------------------
@@ -185,6 +212,9 @@ def _default_row(objective: dict[str, Any]) -> list[str]:
     rule = objective.get("slice", {})
     window = rule.get("window") or ("PT1M" if objective["method"] == "downtime_minutes-v1" else "period")
     bound = f" <= {objective['threshold_ms']} ms" if "threshold_ms" in objective else ""
+    where = objective.get("where", {})
+    bound += f", inputs <= {where['input_tokens_at_most']} tokens" if "input_tokens_at_most" in where else ""
+    bound += ", one model" if "model" in where else ""
     more = [f"{kind.replace('_', ' ')} {value}" for kind, value in objective.get("measure", {}).items()]
     more += [f"{rule['target']} % of each"] if rule else []
     target = f"{objective['target']} %" + (f" ({', '.join(more)})" if more else "")

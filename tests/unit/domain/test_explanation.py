@@ -202,6 +202,25 @@ def test_it_names_clause_method_formula_and_what_was_signed() -> None:
     assert objective["parameters"] == {"target": "99", "slice": METHODS["attainment-v1"]["slice"]}
 
 
+def test_it_says_in_words_which_requests_an_objective_is_about() -> None:
+    def change(plain: dict[str, Any]) -> None:
+        plain["effective"]["from"] = "2023-06-14"
+        plain["objectives"] = [plain["objectives"][0], {**plain["objectives"][0], "id": "short"}]
+        plain["compensation"]["rules"][0]["tiers"] = {"short": TIERS}
+        plain["objectives"][1]["where"] = {"input_tokens_at_most": 4096, "model": "chat-7b 2.1"}
+
+    agreement = samples.agreement(change)
+    document, _ = explained(agreement, samples.windows(agreement, {3: ((9, 1), (4, 0))}))
+    whole, short = document["objectives"]
+    assert whole["selects"] is None
+    assert short["selects"] == (
+        "only requests of at most 4096 input tokens, or that do not say how many, "
+        "and of these only requests that name the model 'chat-7b 2.1'"
+    )
+    assert short["parameters"]["where"] == {"input_tokens_at_most": 4096, "model": "chat-7b 2.1"}
+    assert (short["counts"]["good"], short["counts"]["valid"]) == (4, 4)
+
+
 def test_lists_are_bounded_and_what_is_left_out_is_summed() -> None:
     agreement = terms("total_ratio")
     windows = judged(agreement, [(9, 1)] * 1440)

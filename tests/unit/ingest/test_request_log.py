@@ -51,7 +51,7 @@ def accepted(data: bytes) -> RequestRow:
 
 def test_a_row_is_read_exactly() -> None:
     row = accepted(line())
-    assert row[:2] + row[3:] == (
+    assert row[:2] + row[3:8] == (
         1,
         "r-1",
         "chat",
