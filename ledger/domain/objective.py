@@ -16,8 +16,7 @@ from ledger.domain.indicators import LATENCIES, REQUEST_INDICATORS, SAMPLE_INDIC
 from ledger.domain.schema import Either, Integer, ListOf, Object, OneOf, Shape, Text, convert, fail
 from ledger.domain.where import WHERE, Where, read_where
 
-MAX_OBJECTIVES = 16
-MAX_GRADES = 8
+MAX_OBJECTIVES, MAX_GRADES = 16, 8
 OBJECTIVE_ID = r"[a-z][a-z0-9_-]{0,39}"
 OBJECTIVE_ID_TEXT = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
 DECIMAL = Text(r"(0|[1-9]\d{0,19})(\.\d{1,9})?", "a plain decimal number in quotes, such as '99.95'", 32)
