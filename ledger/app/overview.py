@@ -16,8 +16,9 @@ from ledger.app.agreements import timeline_of
 from ledger.app.lists import visible_violation
 from ledger.app.paging import Row
 from ledger.app.ports import Transaction
+from ledger.domain.budget import burn_rate
 from ledger.domain.indicators import REQUESTS
-from ledger.domain.money import PARTS_PER_BILLION, percent_ppb
+from ledger.domain.money import BASIS_POINTS, percent_ppb
 from ledger.domain.verdict import ObjectiveState, judge
 from ledger.domain.violations import unit_of_counts
 from ledger.domain.window import WindowState
@@ -35,8 +36,8 @@ class ObjectiveNow:
 
     ``target``, ``quantile`` (shares) and ``threshold_ms`` are the texts of the agreement; ``target_ppb`` is the target
     in parts per billion. ``budget_used_bps`` is failed / allowed to fail in basis points, rounded up; None where
-    nothing was valid or nothing may fail. ``unit`` is what good and valid count (None: not settled yet),
-    ``window_unit`` what the counts of a window are; ``undecided`` of the valid ones may be good or bad.
+    nothing was valid, or nothing may fail and something did. ``unit`` is what good and valid count (None: not settled
+    yet), ``window_unit`` what the counts of a window are; ``undecided`` of the valid ones may be good or bad.
     """
 
     id: str
@@ -307,9 +308,10 @@ def _objective_now(terms: ObjectiveTerms, shown: Row | None, principal: Principa
 
 
 def budget_used_bps(good: int, valid: int, terms: ObjectiveTerms) -> int | None:
-    """How much of what may fail did fail, in basis points, rounded up. None where nothing may, or nothing was valid."""
-    allowed = valid * (PARTS_PER_BILLION - terms.target_ppb)
-    return -(-(valid - good) * PARTS_PER_BILLION * 10_000 // allowed) if allowed else None
+    """How much of what may fail did fail, in basis points, rounded up. None where nothing was valid, or
+    nothing may fail and something did."""
+    used = burn_rate(valid - good, valid, terms.target_ppb) if valid else None
+    return None if used is None else -(-used.numerator * BASIS_POINTS // used.denominator)
 
 
 def _settled(row: Row, principal: Principal) -> Settled:

@@ -13,7 +13,8 @@ import click
 
 from ledger.app.access import DEFAULT_TENANT, Role, check_tenant
 from ledger.app.keys import key_principal, make_key
-from ledger.app.ports import ApiKey, Database
+from ledger.app.keys_port import ApiKey
+from ledger.app.ports import Database
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from ledger.app.ports import ApiKey
+from ledger.app.keys_port import ApiKey
 from ledger.errors import NotFound, VersionConflict
 from ledger.store import tables
 

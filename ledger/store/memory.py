@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger.app.erasure import not_erasable
-from ledger.app.ports import ApiKey, DeliveryAttempt, Randomness, Receipt, StoredTransaction, Transaction
+from ledger.app.keys_port import ApiKey
+from ledger.app.ports import DeliveryAttempt, Randomness, Receipt, StoredTransaction, Transaction
 from ledger.domain import upcast
 from ledger.domain.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent, payload_commitment
 from ledger.domain.instant import Clock

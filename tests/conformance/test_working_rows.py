@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from ledger.app.keys_port import ApiKey
 from ledger.app.outbox_port import Lease, OutboxEntry, StageWait
-from ledger.app.ports import ApiKey, StoredTransaction, Transaction
+from ledger.app.ports import StoredTransaction, Transaction
 from ledger.errors import NotFound, Refused, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, agreement, windows

@@ -9,7 +9,7 @@ import pytest
 
 from ledger.app.access import ROLE_SCOPES, Role, Scope
 from ledger.app.keys import check_key, key_principal, make_key
-from ledger.app.ports import ApiKey
+from ledger.app.keys_port import ApiKey
 from ledger.domain.naming import agreement_stream
 from ledger.errors import NotFound, QueryInvalid, Unauthenticated
 from ledger.store.memory import MemoryDatabase

@@ -88,4 +88,6 @@ def test_the_budget_is_never_flattered() -> None:
     assert budget_used_bps(5, 5, AVAILABILITY) == 0
     assert budget_used_bps(0, 0, AVAILABILITY) is None
     # Where nothing may fail there is no budget to use.
-    assert budget_used_bps(9, 10, ObjectiveTerms("all", "availability", "100", None, None, frozenset())) is None
+    unfailing = ObjectiveTerms("all", "availability", "100", None, None, frozenset())
+    assert budget_used_bps(9, 10, unfailing) is None
+    assert budget_used_bps(10, 10, unfailing) == 0
