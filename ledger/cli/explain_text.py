@@ -176,7 +176,9 @@ def _impact(step: _Row, currency: str) -> tuple[str, list[str]]:
 
 
 def _rule(step: _Row, currency: str) -> tuple[str, list[str]]:
-    lines = [f"base {_exact(step['base'], currency)}"] if step["base"] else []
+    lines = _rule_terms(step["terms"] or {})
+    if step["base"]:
+        lines.append(f"base {_exact(step['base'], currency)}")
     if step["hourly_price"]:
         lines.append(f"price of an hour: {_money(step['hourly_price'], currency)}")
     if step["missing"]:
@@ -186,6 +188,28 @@ def _rule(step: _Row, currency: str) -> tuple[str, list[str]]:
         row = f", row {each['row']}" if each["row"] else ""
         lines.append(f"{_at(each['start_ns'])}, {seconds} s lost{row}: {_exact(each['amount'], currency)}")
     return f"{step['method']} for {step['objective']}: {step['says']}", [*lines, _exact(step["result"], currency)]
+
+
+def _rule_terms(terms: _Row) -> list[str]:
+    """What the agreement says of a rule that pays by a factor or by a table."""
+    if "factor" in terms:
+        least, unit = _seconds(terms["longer_than_ns"]), _seconds(terms["round_up_ns"])
+        said = [f"factor {_decimal(int(terms['factor']['numerator']), 9)}", f"incidents longer than {least}"]
+        said += [f"rounded up to {unit}, {terms['rounded']}"] if terms["round_up_ns"] != "0" else []
+        said += (
+            [f"at most {_bps(terms['incident_cap_bps'])} of the base an incident"] if terms["incident_cap_bps"] else []
+        )
+        return [", ".join(said)]
+    lines = []
+    for row in terms.get("rows", ()):
+        below = "and more" if row["below_ns"] is None else f"to less than {_seconds(row['below_ns'])}"
+        earns = _bps(row["credit_bps"]) if row["credit_ns"] is None else _seconds(row["credit_ns"])
+        lines.append(f"row {row['row']}: {_seconds(row['from_ns'])} {below} earns {earns}")
+    return lines
+
+
+def _seconds(ns: str) -> str:
+    return f"{_decimal(int(ns), 9)} s"
 
 
 def _combined(step: _Row, currency: str) -> tuple[str, list[str]]:
@@ -284,9 +308,13 @@ def _ppb(parts: int) -> str:
 
 
 def _scaled(value: int, decimals: int) -> str:
+    return f"{_decimal(value, decimals)} %"
+
+
+def _decimal(value: int, decimals: int) -> str:
     whole, rest = divmod(value, 10**decimals)
     fraction = f"{rest:0{decimals}}".rstrip("0")
-    return f"{whole}.{fraction} %" if fraction else f"{whole} %"
+    return f"{whole}.{fraction}" if fraction else str(whole)
 
 
 def _plain(value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation_terms import Tier
+from ledger.domain.incident_rules import IncidentRule, MultiplierRule, ProportionalRule, method_of
 from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, digits, whole_number
 
 _HOW_BEST, _HOW_SUM = "the largest of them", "their sum"
@@ -21,9 +22,12 @@ _ROUNDING = {
 }
 _RULES = {
     "proportional-v1": "what falls of the base on the lost time, or base x shortfall where `missing` is said",
-    "multiplier-v1": "the charge for the lost time, times the factor of the agreement",
+    "multiplier-v1": "lost time x factor, rounded up as agreed, is credited at the price, or at what of the base falls "
+    "on it; the shorter incidents pay nothing",
     "step_table-v1": "by length each incident has a row of the table, which credits hours or a share of the base",
 }
+_FALLS = "what falls of the base on a time: base x time / time of the period, both without excluded windows"
+_FALLS_FULL = "what falls of the base on a time: base x time / time of the period"
 
 Step = dict[str, Any]
 
@@ -40,7 +44,7 @@ def credit_steps(agreement: Agreement, trace: Mapping[str, Any], results: Sequen
         steps.append(_tiers_together(trace))
     if trace["impact_amount"] is not None:
         steps.append(_impact(trace))
-    steps += [_rule(rule) for rule in trace.get("rules") or ()]
+    steps += [_rule(agreement, rule) for rule in trace.get("rules") or ()]
     steps.append(_together(trace))
     steps += _caps(trace)
     capped, minimum = trace["capped_amount"], int(trace["minimum"])
@@ -126,9 +130,50 @@ def _impact(trace: Mapping[str, Any]) -> Step:
     }
 
 
-def _rule(rule: Mapping[str, Any]) -> Step:
-    says = _RULES.get(rule["method"], "see the agreement")
-    return {"step": "rule", "says": says, **rule, "result": rule["amount"]}
+def _rule(agreement: Agreement, step: Mapping[str, Any]) -> Step:
+    """``terms`` are the figures of the rule as it was agreed on; times are nanoseconds."""
+    signed = (each for each in agreement.compensation.incident_rules if each.objective == step["objective"])
+    rule = next((each for each in signed if method_of(each) == step["method"]), None)
+    return {
+        "step": "rule",
+        "says": _RULES.get(step["method"], "see the agreement"),
+        "terms": None if rule is None else _rule_terms(rule),
+        **step,
+        "result": step["amount"],
+    }
+
+
+def _rule_terms(rule: IncidentRule) -> dict[str, Any]:
+    falls = {"falls": _FALLS_FULL if rule.full else _FALLS}
+    if isinstance(rule, ProportionalRule):
+        return falls | {
+            "of": "shortfall" if rule.shortfall else "lost_time",
+            "affected": "share" if rule.by_share else "all",
+            "pays": "always" if rule.always else "breached",
+        }
+    price = None if rule.hourly_price is None else str(rule.hourly_price)
+    if isinstance(rule, MultiplierRule):
+        return falls | {
+            "factor": {"numerator": str(rule.factor_e9), "denominator": str(PARTS_PER_BILLION)},
+            "longer_than_ns": str(rule.longer_than_ns),
+            "round_up_ns": str(rule.round_up_ns),
+            "rounded": "all together" if rule.together else "each incident",
+            "hourly_price": price,
+            "incident_cap_bps": rule.incident_cap_bps,
+        }
+    return falls | {
+        "hourly_price": price,
+        "rows": [
+            {
+                "row": number,
+                "from_ns": str(row.from_ns),
+                "below_ns": None if row.below_ns is None else str(row.below_ns),
+                "credit_ns": None if row.credit_ns is None else str(row.credit_ns),
+                "credit_bps": row.credit_bps,
+            }
+            for number, row in enumerate(rule.rows, 1)
+        ],
+    }
 
 
 def _together(trace: Mapping[str, Any]) -> Step:

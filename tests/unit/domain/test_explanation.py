@@ -18,6 +18,7 @@ from ledger.domain.window import Window
 from tests.unit.domain import samples
 from tests.unit.domain.test_budget import judged
 
+HOUR_NS = 3600 * 10**9
 TIERS = [{"below": "99", "credit_percent": "10"}, {"below": "90", "credit_percent": "30"}]
 DOWN = {"error_rate": "10", "boundary": "above"}
 METHODS: Mapping[str, dict[str, Any]] = {
@@ -131,7 +132,8 @@ def credit_by_hand(document: Any) -> int:
             price = fraction(step["price_per_request"])
             amounts.append(sum((each["valid"] * price for each in step["incidents"]), Fraction(0)))
         elif step["step"] == "rule":
-            amounts.append(sum((fraction(each["amount"]) for each in step["incidents"]), Fraction(0)))
+            earned = [fraction(each["amount"]) for each in step["incidents"]]
+            amounts.append(sum(earned, Fraction(0)))
         elif step["step"] == "combined":
             amount = max(amounts) if step["combine"] == "best" else sum(amounts, Fraction(0))
         elif step["step"] == "cap":
@@ -143,6 +145,40 @@ def credit_by_hand(document: Any) -> int:
             above = 2 * rest > amount.denominator or (2 * rest == amount.denominator and credit % 2 == 1)
             credit += {"floor": 0, "half_even": above, "half_up": 2 * rest >= amount.denominator}[step["rounding"]]
     return credit
+
+
+def by_rule(document: Any, step: Any) -> list[Fraction]:
+    """What each incident earns by the factor or the table, from the figures of the step and of the coverage."""
+    rule, states = step["terms"], document["coverage"]["states"]
+    full = "excluded" not in rule["falls"]
+    window_ns = document["coverage"]["window_seconds"] * 10**9
+    price = None if rule["hourly_price"] is None else Fraction(int(rule["hourly_price"]), HOUR_NS)
+    base = fraction(step["base"]) if step["base"] else Fraction(0)
+    period_ns = window_ns * (len(states) if full else len(states) - states.count("e"))
+    lengths = [int(each["end_ns"]) - int(each["start_ns"]) for each in step["incidents"]]
+    if "rows" in rule:
+        return [_by_row(rule["rows"], length, base, price or base / period_ns) for length in lengths]
+    factor, unit = fraction(rule["factor"]), int(rule["round_up_ns"])
+    paid = [length if length > int(rule["longer_than_ns"]) else 0 for length in lengths]
+    if rule["rounded"] == "all together":
+        whole = rounded_up(sum(paid) * factor, unit)
+        credited = [Fraction(whole * length, sum(paid)) if length else Fraction(0) for length in paid]
+    else:
+        credited = [Fraction(rounded_up(length * factor, unit)) for length in paid]
+    earned = [time * (price or base / period_ns) for time in credited]
+    cap = rule["incident_cap_bps"]
+    return earned if cap is None else [min(each, base * cap / 10_000) for each in earned]
+
+
+def _by_row(rows: Any, length: int, base: Fraction, price: Fraction) -> Fraction:
+    for row in rows:
+        if int(row["from_ns"]) <= length and (row["below_ns"] is None or length < int(row["below_ns"])):
+            return base * row["credit_bps"] / 10_000 if row["credit_ns"] is None else int(row["credit_ns"]) * price
+    return Fraction(0)
+
+
+def rounded_up(time: Fraction, unit: int) -> int:
+    return -(-int(time) // unit) * unit if unit else int(time)
 
 
 def fraction(ratio: Mapping[str, str]) -> Fraction:
@@ -191,6 +227,39 @@ def test_a_rule_for_lost_time_by_hand() -> None:
     (incident,) = next(step for step in document["credit"]["steps"] if step["step"] == "rule")["incidents"]
     # 100 of 1,440 minutes of the base of the day.
     assert fraction(incident["amount"]) == Fraction(agreement.compensation.base * 100, 1440)
+
+
+BY_FACTOR = {"kind": "multiplier", "method": "multiplier-v1", "objective": "kept", "factor": "2.5"}
+BY_TABLE = {"kind": "step_table", "method": "step_table-v1", "objective": "kept"}
+ROWS = [
+    {"from_minutes": "5", "below_minutes": "60", "hours": "4"},
+    {"from_minutes": "60", "hours": "24"},
+]
+SHARES = [{"from_minutes": "3", "below_minutes": "50", "percent": "10"}, {"from_minutes": "50", "percent": "25.5"}]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {**BY_FACTOR, "per": "incident"},
+        {**BY_FACTOR, "per": "incident", "longer_than": "PT5M", "round_up_to": "PT1H", "denominator": "full"},
+        {**BY_FACTOR, "per": "period", "round_up_to": "PT1H", "hourly_price": "0.99"},
+        {**BY_FACTOR, "per": "incident", "hourly_price": "9000", "incident_cap": "12.5 %"},
+        {**BY_TABLE, "rows": ROWS},
+        {**BY_TABLE, "rows": ROWS, "denominator": "full"},
+        {**BY_TABLE, "rows": ROWS, "hourly_price": "1.25"},
+        {**BY_TABLE, "rows": SHARES},
+    ],
+)
+@pytest.mark.parametrize("gone", [(), (700, 701)])
+def test_a_factor_and_a_table_stand_in_the_explanation(rule: dict[str, Any], gone: tuple[int, ...]) -> None:
+    agreement = terms("downtime_minutes-v1", [rule], base="1000.01", minimum="0", caps={}, rounding="half_even")
+    down = [*[(0, 7)] * 5, *[(10, 0)] * 20, *[(0, 7)] * 90, (10, 0), *[(0, 7)] * 4]
+    document, found = explained(agreement, judged(agreement, [*down, *[(10, 0)] * (1440 - len(down))], excluded=gone))
+    assert found.credit
+    (step,) = (step for step in document["credit"]["steps"] if step["step"] == "rule")
+    assert [fraction(each["amount"]) for each in step["incidents"]] == by_rule(document, step)
+    assert credit_by_hand(document) == found.credit
 
 
 def test_it_names_clause_method_formula_and_what_was_signed() -> None:
