@@ -191,16 +191,17 @@ def _rule(step: _Row, currency: str) -> tuple[str, list[str]]:
 
 
 def _rule_terms(terms: _Row) -> list[str]:
-    """What the agreement says of a rule that pays by a factor or by a table."""
+    """What the agreement says of a rule that pays for lost time."""
+    lines = [] if terms.get("hourly_price") or "falls" not in terms else [terms["falls"]]
     if "factor" in terms:
-        least, unit = _seconds(terms["longer_than_ns"]), _seconds(terms["round_up_ns"])
-        said = [f"factor {_decimal(int(terms['factor']['numerator']), 9)}", f"incidents longer than {least}"]
-        said += [f"rounded up to {unit}, {terms['rounded']}"] if terms["round_up_ns"] != "0" else []
-        said += (
-            [f"at most {_bps(terms['incident_cap_bps'])} of the base an incident"] if terms["incident_cap_bps"] else []
-        )
-        return [", ".join(said)]
-    lines = []
+        said = [f"factor {_decimal(int(terms['factor']['numerator']), 9)}"]
+        if terms["longer_than_ns"] != "0":
+            said.append(f"incidents longer than {_seconds(terms['longer_than_ns'])}")
+        if terms["round_up_ns"] != "0":
+            said.append(f"{terms['rounded']} rounded up to {_seconds(terms['round_up_ns'])}")
+        if terms["incident_cap_bps"] is not None:
+            said.append(f"at most {_bps(terms['incident_cap_bps'])} of the base an incident")
+        return [", ".join(said), *lines]
     for row in terms.get("rows", ()):
         below = "and more" if row["below_ns"] is None else f"to less than {_seconds(row['below_ns'])}"
         earns = _bps(row["credit_bps"]) if row["credit_ns"] is None else _seconds(row["credit_ns"])

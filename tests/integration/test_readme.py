@@ -21,6 +21,12 @@ def commands() -> list[tuple[str, int]]:
     return [(line, int(found[1]) if (found := re.search(r"# exit (\d)", line)) else 0) for line in lines]
 
 
+def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:
+    linked = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text())}
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= linked
+    assert [link for link in linked if not link.startswith("http") and not (ROOT / link).exists()] == []
+
+
 @pytest.mark.slow
 def test_every_command_ends_as_the_readme_says(tmp_path: Path, key_cache: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")

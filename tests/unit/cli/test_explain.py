@@ -16,6 +16,7 @@ from ledger.app.statements import issue_statement
 from ledger.app.violations import record_violations
 from ledger.app.windows import evaluate_windows
 from ledger.attest.signing import SigningKey, save_key
+from ledger.cli.explain_text import print_explanation
 from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.interval import Interval
@@ -23,6 +24,8 @@ from ledger.store.database import SqliteDatabase
 from ledger.wiring.data_directory import DATA_FORMAT
 from tests.unit.app.conftest import find_requests, log, make_desk, read_rows, row
 from tests.unit.app.test_settling import record
+from tests.unit.domain.test_budget import judged
+from tests.unit.domain.test_explanation import BY_FACTOR, BY_TABLE, ROWS, explained, terms
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 
@@ -96,6 +99,22 @@ def test_a_bundle_is_explained_with_nothing_installed_but_the_verifier() -> None
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert "the credit: 2000.00 USD" in done.stdout
+
+
+def test_a_rule_for_lost_time_is_shown_with_its_factor_or_its_table(capsys: pytest.CaptureFixture[str]) -> None:
+    factor = {**BY_FACTOR, "per": "incident", "longer_than": "PT5M", "round_up_to": "PT1H", "incident_cap": "12.5 %"}
+    shown = []
+    for rule in (factor, {**BY_TABLE, "rows": ROWS}):
+        agreement = terms("downtime_minutes-v1", [rule], base="1000.00", minimum="0", caps={})
+        document, _ = explained(agreement, judged(agreement, [*[(0, 7)] * 30, *[(10, 0)] * 1410]))
+        print_explanation(document)
+        shown.append(capsys.readouterr().out)
+    assert "factor 2.5, incidents longer than 300 s, each incident rounded up to 3600 s, at most 12.5 %" in shown[0]
+    # 75 minutes are two hours, of 24.
+    assert "1800 s lost: 83.33 USD and 1/3 of 1/100 USD" in shown[0]
+    assert "row 1: 300 s to less than 3600 s earns 14400 s" in shown[1]
+    assert "row 2: 3600 s and more earns 86400 s" in shown[1]
+    assert "1800 s lost, row 1: 166.66 USD and 2/3 of 1/100 USD" in shown[1]
 
 
 HOUR_NS = 3600 * 10**9
