@@ -13,7 +13,15 @@ from litestar.params import JSONBody
 from api.parameters import SlaId
 from api.rest.routes import writes
 from api.rest.values import Word
-from api.rest.writing import AgreementRegistered, RegistrationSignature, Told, Written, written
+from api.rest.writing import (
+    AgreementRegistered,
+    RegistrationSignature,
+    Told,
+    Written,
+    registered_answer,
+    signature_bytes,
+    written,
+)
 from ledger.app.access import Scope
 from ledger.domain.termination import notice_message
 
@@ -75,18 +83,8 @@ class AgreementTerminated(msgspec.Struct, frozen=True, kw_only=True):
 )
 def amend_agreement(commands: Told, sla_id: SlaId, data: JSONBody[Amendment]) -> AgreementRegistered:
     """Register the next version of the terms. A period that it falls into is split, each part by its own terms."""
-    signature = data.registration_signature
-    registered = commands.amend(
-        sla_id,
-        data.document,
-        customer_signature=None if signature is None else bytes.fromhex(signature[2:]),
-    )
-    return AgreementRegistered(
-        sla_id=registered.sla_id,
-        doc_sha256=registered.doc_sha256,
-        on_chain=registered.on_chain,
-        receipt=written(registered.receipt),
-    )
+    signature = signature_bytes(data.registration_signature)
+    return registered_answer(commands.amend(sla_id, data.document, customer_signature=signature))
 
 
 @writes(

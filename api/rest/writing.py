@@ -16,7 +16,7 @@ from api.parameters import SlaId
 from api.rest.routes import writes
 from api.rest.values import Digest, Word
 from ledger.app.access import Scope
-from ledger.app.commands import Commands
+from ledger.app.commands import Commands, RegisteredReceipt
 from ledger.app.ports import Receipt
 from ledger.domain.calendar import parse_date
 from ledger.errors import BadInput
@@ -104,12 +104,19 @@ class DigestAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 )
 def register_agreement(commands: Told, data: JSONBody[AgreementWrite]) -> AgreementRegistered:
     """Register a document that both parties signed. The same one again gives the first receipt."""
-    signature = data.registration_signature
-    registered = commands.register(
-        data.document,
-        first_period=data.first_period,
-        customer_signature=None if signature is None else bytes.fromhex(signature[2:]),
+    signature = signature_bytes(data.registration_signature)
+    return registered_answer(
+        commands.register(data.document, first_period=data.first_period, customer_signature=signature)
     )
+
+
+def signature_bytes(text: RegistrationSignature) -> bytes | None:
+    """A signature from its hex with 0x."""
+    return None if text is None else bytes.fromhex(text[2:])
+
+
+def registered_answer(registered: RegisteredReceipt) -> AgreementRegistered:
+    """What is answered once a version of an agreement is in the ledger."""
     return AgreementRegistered(
         sla_id=registered.sla_id,
         doc_sha256=registered.doc_sha256,
