@@ -8,6 +8,7 @@ it counts is worked out each time a period is judged, from the terms and all exc
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -209,8 +210,11 @@ def rulings_by_id(agreement: Agreement, payloads: Sequence[Mapping[str, Any]]) -
     found = {each.exclusion.id: each for each in rulings}
     if agreement.exclusion_terms.cap_ns is None:
         return found
-    for period in _periods(agreement, [each.exclusion.interval for each in rulings]):
-        for each in excluded_in(agreement.exclusion_terms, rulings, period.interval).rulings:
+    starts = [each.exclusion.interval.start_ns for each in rulings]
+    for period in _periods(agreement, [Interval(start_ns, start_ns + 1) for start_ns in starts]):
+        first, end = period.interval.start_ns, period.interval.end_ns
+        near = rulings[bisect_left(starts, first - MAX_DAYS * DAY_NS) : bisect_left(starts, end)]
+        for each in excluded_in(agreement.exclusion_terms, near, period.interval).rulings:
             capped = each.ruling is not found[each.exclusion.id].ruling
             if capped and each.exclusion.interval.start_ns in period.interval:
                 found[each.exclusion.id] = each
@@ -254,7 +258,12 @@ def _changed(
     One exclusion can move others: it is one of so many of its month, and takes from the cap of its period.
     """
     terms, was, will = agreement.exclusion_terms, _rulings(agreement, before), _rulings(agreement, after)
-    touched = {each.honoured for each in was if each.honoured} ^ {each.honoured for each in will if each.honoured}
+
+    def honoured(rulings: Sequence[Ruled]) -> set[tuple[str, Interval]]:
+        # Each by its name: of two at the same time one may be under the cap, and the other not.
+        return {(each.exclusion.id, each.honoured) for each in rulings if each.honoured}
+
+    touched = [interval for _, interval in honoured(was) ^ honoured(will)]
 
     def taken_out(rulings: Sequence[Ruled], period: Period) -> Sequence[Interval]:
         return excluded_in(terms, rulings, period.interval).union

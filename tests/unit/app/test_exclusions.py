@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ledger.app.closing import Cause, close_period
-from ledger.app.exclusions import MAX_EXCLUSIONS, AskedExclusion, ExclusionDesk, RecordedExclusion
+from ledger.app.exclusions import MAX_EXCLUSIONS, AskedExclusion, ExclusionDesk, RecordedExclusion, rulings_by_id
 from ledger.app.statements import issue_statement
 from ledger.app.violations import record_violations
 from ledger.app.windows import JudgedPeriod, evaluate_windows
@@ -335,3 +336,46 @@ def test_there_can_be_so_many(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ExclusionRefused, match="the most there can be"):
         add(desk, name="release-8", at="12:00")
     assert MAX_EXCLUSIONS == 10_000
+
+
+def capped(minutes: int) -> dict[str, Any]:
+    return {**MEMBERS, "maintenance": {**MEMBERS["maintenance"], "cap_minutes": minutes}}
+
+
+@pytest.mark.parametrize("after", ["the closing", "nothing"])
+def test_of_two_at_the_same_time_one_is_over_the_cap_and_the_other_counts(after: str) -> None:
+    desk = restating.at_the_end(make_desk(**capped(1)))
+    first, second = asked(minutes=60, clause="rotation", announced_at_ns=0), asked("no-fault", minutes=60)
+    second = replace(second, clause="dispute", ticket=None)
+    restating.hand_in(desk, row("a"), restating.failed("b", 10), restating.failed("c", 11))
+    exclusions(desk).record(sla_id(desk), first)
+    if after == "the closing":
+        restating.close(desk)
+    exclusions(desk).record(sla_id(desk), second)
+    restating.close(desk)
+    assert restating.statements(desk)[-1]["excluded"] == 1
+
+
+def test_hundreds_of_long_exclusions_are_ruled_on_in_no_time() -> None:
+    year = {"effective": {"from": "1990-01-01", "until": "2071-01-01"}}
+    terms = make_desk(**capped(150), **year).agreement
+    day_ns, first_ns = 86_400 * 10**9, parse_instant_ns("1991-01-01T00:00:00Z")
+    found = [
+        {
+            "exclusion_id": f"e{at:03}",
+            "clause": "rotation",
+            "from_ns": str(first_ns + at * 30 * day_ns),
+            "to_ns": str(first_ns + (at * 30 + 366) * day_ns),
+            "announced_at_ns": "0",
+            "approved_by": "change board",
+        }
+        for at in range(400)
+    ]
+    started_s = time.process_time()
+    rulings = rulings_by_id(terms, found)
+    assert time.process_time() - started_s < 5
+    for name in ("e000", "e399"):
+        ruled = rulings[name]
+        assert ruled.ruling is Ruling.SHORTENED
+        assert ruled.honoured is not None
+        assert ruled.honoured.duration_ns == 150 * 60 * 10**9
