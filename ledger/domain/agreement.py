@@ -8,7 +8,7 @@ canonical bytes (without ``signatures``) are what the parties signed and what ``
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cached_property
@@ -268,6 +268,32 @@ def _check_calendar(agreement: Agreement) -> None:
         _check_rolling(agreement)
     # Each period, because clock changes and months make some shorter or longer than others.
     agreement.check_windows()
+    _check_lengths(agreement)
+
+
+def _check_lengths(agreement: Agreement) -> None:
+    """That every promise can be judged: what a method looks at, and a run that it asks for, fits the longest period."""
+    longest_s = agreement.most_windows * agreement.window_seconds
+    for index, objective in enumerate(agreement.objectives):
+        for field, seconds in _seconds_needed(objective):
+            if seconds > longest_s:
+                raise fail(
+                    f"objectives[{index}].{field}",
+                    f"takes {seconds} s, which is longer than every period ({agreement.period_length}, at most "
+                    f"{longest_s} s), so nothing could ever be counted; agree on less",
+                )
+
+
+def _seconds_needed(objective: Objective) -> Iterator[tuple[str, int]]:
+    if objective.window_seconds is not None:
+        yield "window", objective.window_seconds
+    if objective.down is not None:
+        yield "interval", objective.down.interval_seconds
+        yield "minimum_run", objective.down.minimum_run * objective.down.interval_seconds
+    if objective.slices is not None:
+        rule = objective.slices
+        yield "slice.window", rule.window_seconds
+        yield "slice.consecutive", rule.window_seconds + (rule.consecutive - 1) * rule.step_seconds
 
 
 def _check_rolling(agreement: Agreement) -> None:

@@ -96,6 +96,46 @@ def test_terms_that_contradict_themselves_are_refused_with_clause_and_value(
     assert caught.value.message.startswith(f"{caught.value.data['field']}: ")
 
 
+DAY_LONG = {"id": "availability", "indicator": "availability", "target": "99.95"}
+
+
+@pytest.mark.parametrize(
+    ("members", "field", "seconds"),
+    [
+        ({"method": "total_ratio", "window": "PT48H"}, "window", 172_800),
+        ({"method": "interval_mean-v1", "interval": "PT25H"}, "interval", 90_000),
+        (
+            {"method": "interval_threshold-v1", "interval": "PT25H", "error_rate": "5", "boundary": "above"},
+            "interval",
+            90_000,
+        ),
+        ({"method": "attainment-v1", "slice": {"window": "PT25H", "target": "95"}}, "slice.window", 90_000),
+        (
+            {"method": "attainment-v1", "slice": {"window": "PT2H", "step": "PT1H", "target": "95", "consecutive": 24}},
+            "slice.consecutive",
+            90_000,
+        ),
+    ],
+)
+def test_what_is_longer_than_every_period_is_refused(members: dict[str, Any], field: str, seconds: int) -> None:
+    plain = document()
+    put(plain, "objectives.0", {**DAY_LONG, **members})
+    with pytest.raises(DocumentInvalid, match=f"takes {seconds} s, which is longer than every period") as caught:
+        Agreement.from_document(plain)
+    assert caught.value.data["field"] == f"objectives[0].{field}"
+
+
+def test_minutes_in_a_row_may_fill_the_period_and_no_more() -> None:
+    plain = document()
+    put(plain, "window", "PT1M")
+    down = {"method": "downtime_minutes-v1", "error_rate": "5", "boundary": "above"}
+    put(plain, "objectives.0", {**DAY_LONG, **down, "minimum_run": 1440})
+    Agreement.from_document(plain)
+    put(plain, "objectives.0.minimum_run", 1441)
+    with pytest.raises(DocumentInvalid, match="takes 86460 s"):
+        Agreement.from_document(plain)
+
+
 @pytest.mark.parametrize("path", ["nonce", "parties.customer", "compensation.rules", "service.class"])
 def test_a_missing_field_is_named(path: str) -> None:
     plain = document()
