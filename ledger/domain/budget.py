@@ -139,10 +139,14 @@ def _as_if_over(windows: Sequence[Window], judged: int) -> list[Window]:
     return [
         *windows[:judged],
         *(
-            replace(window, state=WindowState.OBSERVED, cells=tuple(Cell(0, 0) for _ in window.cells))
+            replace(window, state=WindowState.OBSERVED, cells=tuple(map(_idle, window.cells)))
             for window in windows[judged:]
         ),
     ]
+
+
+def _idle(_: Cell) -> Cell:
+    return Cell(0, 0)  # same: only the methods that divide by time ask, and an interval is one whatever was in it
 
 
 def _burn(
@@ -155,11 +159,7 @@ def _burn(
 ) -> Burn:
     objective = agreement.objectives[index]
     looked_at = _last(judged, objective, seconds, agreement.window_seconds)
-    found = (
-        Measuring(agreement.objectives, looked_at, agreement.window_seconds).measure(index)
-        if looked_at
-        else Measured(0, 0, 0, 0)
-    )
+    found = Measuring(agreement.objectives, looked_at, agreement.window_seconds).measure(index)
     interval = Interval(looked_at[0].interval.start_ns, looked_at[-1].interval.end_ns) if looked_at else None
     kind, at_ns = _forecast(budget, found, interval, judged, windows)
     rate = burn_rate(found.bad, found.valid, objective.target_ppb)

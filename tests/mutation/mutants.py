@@ -41,7 +41,10 @@ _LOGIC = {ast.And: ("and", "or"), ast.Or: ("or", "and")}
 _NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _SAME = re.compile(r"#\s*same:\s*\S+")
 # Calls whose texts are for people.
-_MESSAGES = frozenset({"fail", "ImplausibleCounts", "DocumentInvalid", "MoneyInvalid", "CalendarInvalid", "ValueError"})
+_MESSAGES = frozenset(
+    {"fail", "ValueError", "ImplausibleCounts", "NotCanonical"}
+    | {f"{what}Invalid" for what in ("Document", "Money", "Calendar", "Instant", "Interval", "Event")}
+)
 
 
 @dataclass(frozen=True)

@@ -53,10 +53,9 @@ def survivors(mutants: Sequence[Mutant], coverage: Coverage, *, jobs: int = 2) -
     """Of every mutant whether it survived: no test failed. One that no test runs survives."""
     if any(name.startswith("ledger.domain") for name in sys.modules):
         raise SystemExit("the ledger was imported before, so that no mutant would be; run this in a process of its own")
-    said = _progress(len(mutants))
     tests = {mutant: coverage.of(mutant) for mutant in mutants}
     inside = [mutant for mutant in mutants if coverage.lines.get(str(mutant.path), {}).get(mutant.line)]
-    found = _in_place(inside, tests, coverage, jobs, said)
+    found = _in_place(inside, tests, coverage, jobs, _progress(len(inside), "in place"))
 
     def once_more(mutant: Mutant) -> bool:
         """Whether it was not tried in place, or survived that on a line that also runs on import."""
@@ -66,6 +65,7 @@ def survivors(mutants: Sequence[Mutant], coverage: Coverage, *, jobs: int = 2) -
 
     again = [mutant for mutant in mutants if once_more(mutant)]
     _preload(coverage.modules)
+    said = _progress(len(again), "on import")
     found |= _each(again, lambda mutant: _import_changed(mutant, tests[mutant], coverage), jobs, said)
     return {mutant: found.get(mutant, SURVIVED) != KILLED for mutant in mutants}
 
@@ -208,8 +208,8 @@ def _rest(code: CodeType) -> tuple[object, ...]:
     return code.co_code, code.co_names, consts
 
 
-def _progress(count: int) -> _Said:
-    """Say on what was standard error how far it is, and who lives."""
+def _progress(count: int, how: str) -> _Said:
+    """Say on what is standard error now how far it is, and who lives."""
     terminal, done = os.dup(2), 0
 
     def said(what: str) -> None:
@@ -217,8 +217,8 @@ def _progress(count: int) -> _Said:
         done += 1
         if what:
             os.write(terminal, f"{what}\n".replace(f"{ROOT}/", "").encode())
-        if done % 50 == 0:
-            os.write(terminal, f"{done} runs, of {count} mutants\n".encode())
+        if done % 50 == 0 or done == count:
+            os.write(terminal, f"{done} of {count} tried {how}\n".encode())
 
     return said
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.budget import Burn, Exhaustion, allowed_bad, budget_reports, burn_rate
+from ledger.domain.interval import Interval
 from ledger.domain.money import percent_ppb
 from ledger.domain.verdict import ObjectiveState, judge
 from ledger.domain.window import Cell, Window, WindowState
@@ -122,7 +123,7 @@ def test_idle_windows_burn_nothing() -> None:
     idle = burn(agreement, judged(agreement, [(0, 0)]))
     assert (idle.valid, idle.rate, idle.exhaustion) == (0, 0, Exhaustion.NEVER)
     nothing = burn(agreement, judged(agreement, []))
-    assert (nothing.interval, nothing.rate, nothing.exhaustion) == (None, 0, Exhaustion.NEVER)
+    assert nothing == Burn(HOUR, None, 0, 0, Fraction(0), Exhaustion.NEVER, None)
 
 
 def test_of_a_hundred_percent_any_failure_is_the_whole_budget() -> None:
@@ -142,6 +143,28 @@ def test_minutes_down_are_forecast_from_the_whole_budget_of_the_period() -> None
     assert (found.bad, found.valid, found.rate) == (2, 10, 40)
     assert found.exhaustion is Exhaustion.EXPECTED
     assert found.exhausted_at_ns == windows[0].interval.start_ns + 86 * MINUTE_NS
+
+
+@pytest.mark.parametrize(("down", "at_minute"), [(36, 1_440), (37, 1_420), (35, None)])
+def test_what_is_gone_in_the_last_instant_of_a_period_is_gone(down: int, at_minute: int | None) -> None:
+    """5 % of 1,440 minutes are 72. At noon ``down`` are gone, one of them in the last 20 minutes: with 36 left that go
+    on so, the rest lasts for 720 minutes."""
+    agreement = terms(MINUTES, window="PT1M", target="95")
+    windows = judged(agreement, [(10, 0)] * (700 - (down - 1)) + [(0, 10)] * down + [(10, 0)] * 19)
+    (report,) = budget_reports(agreement, windows, [1_200])
+    (found,) = report.burns
+    assert (report.judged_to_ns, found.interval) == (
+        windows[719].interval.end_ns,
+        Interval(windows[700].interval.start_ns, windows[719].interval.end_ns),
+    )
+    assert (found.bad, found.valid) == (1, 20)
+    if at_minute is None:
+        assert (found.exhaustion, found.exhausted_at_ns) == (Exhaustion.NEVER, None)
+    else:
+        noon_ns, minutes = windows[720].interval.start_ns, (72 - down) * 20
+        assert found.exhaustion is Exhaustion.EXPECTED
+        assert found.exhausted_at_ns == noon_ns + minutes * MINUTE_NS
+        assert minutes + 720 == at_minute
 
 
 def test_requests_are_forecast_against_a_budget_that_grows_with_them() -> None:

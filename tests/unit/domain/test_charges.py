@@ -126,7 +126,7 @@ def test_the_trace_shows_the_charges_as_they_were_handed_in() -> None:
     assert shown["tiers"][0]["base"] == {"lines": [0, 1], "amount": {"numerator": "910000", "denominator": "1"}}
     # 15 % of 9100.00 for the first token.
     assert found.credit == 136_500
-    assert "which no circuit commits to" in " ".join(attestability(terms()))
+    assert attestability(terms()) == ("the base are charges that finance records, which no circuit commits to",)
 
 
 def test_lines_of_a_sum_over_scopes_go_to_the_violations_of_each() -> None:

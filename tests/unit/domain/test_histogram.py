@@ -58,6 +58,21 @@ def test_worked_case_09_a_sketch_shows_a_value_within_its_accuracy(case: Any) ->
     assert [low, high] == [Fraction(text) for text in case["expected"]["ddsketch_interval_for_true_0_5"]]
 
 
+@pytest.mark.parametrize(
+    ("pairs", "q", "shown"),
+    [
+        ((("1", 10), ("+Inf", 10)), "0.5", "0.5"),  # the fifth of ten between 0 and 1
+        ((("1", 1), ("+Inf", 1)), "0.5", "0.5"),  # half of one value lies in the middle, too
+        ((("1", 4), ("3", 8), ("+Inf", 8)), "0.75", "2"),  # the second of four between 1 and 3
+        ((("-1", 2), ("1", 3), ("+Inf", 3)), "0.5", "-1"),  # nothing is known below the first bound, if that is below 0
+        ((("1", 0), ("2", 5), ("+Inf", 5)), "0", "1"),
+        ((("1", 1), ("+Inf", 2)), "0.9", "1"),  # above the last bound
+    ],
+)
+def test_a_shown_quantile_lies_evenly_in_its_bucket(pairs: tuple[tuple[str, int], ...], q: str, shown: str) -> None:
+    assert Histogram.of(pairs).shown_quantile(Fraction(q)) == Fraction(shown)
+
+
 LATENCIES = (("0.1", 100), ("0.25", 180), ("0.5", 190), ("1", 198), ("+Inf", 200))
 
 
