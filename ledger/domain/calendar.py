@@ -64,10 +64,11 @@ class Period:
         return f"{self.first.isoformat()}/{self.length}"
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # same: how many are kept changes no result
 def load_zone(name: str) -> ZoneInfo:
     """The IANA zone ``name`` by the rules of the ``tzdata`` package. Raises ``CalendarInvalid``."""
-    if len(name) > 64 or not _ZONE_NAME.fullmatch(name):
+    too_long = len(name) > 64  # same: no zone has a name near that long
+    if too_long or not _ZONE_NAME.fullmatch(name):
         raise CalendarInvalid(
             f"unknown time zone {name[:64]!r}; write an IANA name such as Europe/Berlin", zone=name[:64]
         )
@@ -121,7 +122,7 @@ def first_date(period: str) -> date:
     return parse_date(period.partition("/")[0])
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=1)  # same: how many are kept changes no result
 def tzdata_version() -> str:
     """The release of the zone rules that periods follow, such as ``2026a``."""
     rules = importlib.resources.files("tzdata").joinpath("zoneinfo", "tzdata.zi")
@@ -135,7 +136,7 @@ def add_months(day: date, months: int) -> date:
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # same: how many are kept changes no result
 def day_start_ns(day: date, zone: ZoneInfo, day_start_s: int = 0) -> int:
     """The first instant of a local day, which starts ``day_start_s`` seconds after midnight by the wall clock.
 

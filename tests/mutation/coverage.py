@@ -7,8 +7,8 @@ import os
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
@@ -40,6 +40,7 @@ class Coverage:
     seconds: dict[str, float]
     on_import: dict[str, set[int]]
     modules: list[str]
+    _own: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, mutant: Mutant) -> list[str]:
         """The tests that run a mutant's line, those of its own module first and the fastest first, until it was tried
@@ -54,16 +55,40 @@ class Coverage:
             others = set()
         spent, found = 0.0, []
         for group in (tests & own, tests - own, others):
-            for test in sorted(group, key=self._seconds):
+            for test in self._in_turn(group):
                 spent += self.seconds[test]
                 if spent < _ENOUGH_SECONDS or test in own:
                     found.append(test)
         return found
 
+    def _in_turn(self, tests: Iterable[str]) -> list[str]:
+        """The fastest test of every file, then the second of every file, and so on: files differ most."""
+        rank: Counter[str] = Counter()
+        found = []
+        for test in sorted(tests, key=self._seconds):
+            file = test.partition("::")[0]
+            rank[file] += 1
+            found.append((rank[file], test))
+        return [test for _, test in sorted(found, key=lambda pair: (pair[0], self._seconds(pair[1])))]
+
     def own(self, mutant: Mutant) -> list[str]:
-        """The tests of the files named after a mutant's module."""
-        name = f"/test_{mutant.path.stem}.py"
-        return [test for test in self.seconds if test.partition("::")[0].endswith(name)]
+        """The tests of the files named after a mutant's module or, where there is none, of the two that run most of
+        its lines."""
+        path = str(mutant.path)
+        if path not in self._own:
+            by_file = defaultdict[str, list[str]](list)
+            for test in self.seconds:
+                by_file[test.partition("::")[0]].append(test)
+            files = [file for file in by_file if file.endswith(f"/test_{mutant.path.stem}.py")]
+            if not files:
+                lines = Counter(
+                    file
+                    for tests in self.lines.get(path, {}).values()
+                    for file in {test.partition("::")[0] for test in tests}
+                )
+                files = [file for file, _ in lines.most_common(2)]
+            self._own[path] = [test for file in files for test in by_file[file]]
+        return self._own[path]
 
     def _seconds(self, test: str) -> float:
         return self.seconds[test]

@@ -99,6 +99,7 @@ def test_charges_that_leave_no_base_are_refused_with_the_clause(lines: list[dict
 
 
 def test_without_charges_there_is_no_credit_and_no_zero() -> None:
+    assert terms().compensation.base == 0
     with pytest.raises(ChargesMissing, match="2023-06-14/P1D is settled by the charges of 2023-06-14/P1D, and none"):
         settled(terms())
 

@@ -14,6 +14,7 @@ from ledger.domain.money import format_minor_units
 from ledger.domain.settlement import Settlement, settle
 from ledger.domain.verdict import ObjectiveState, judge
 from ledger.domain.window import period_named
+from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement, put, windows
 
 FINE = (100, 0)
@@ -73,6 +74,13 @@ def test_a_cap_of_nothing_and_no_rules_pay_nothing() -> None:
     for path, value in (("caps", {"scope": "0 %"}), ("rules", [])):
         free = trace(agreement(lambda d, p=path, v=value: put(d, f"compensation.{p}", v)), worst)  # type: ignore[misc]
         assert (free.capped_amount, free.payable, free.credit) == (0, False, 0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("base", "1.001"), ("minimum", "0.005"), ("caps.contract", "1.234")])
+def test_an_amount_that_the_currency_does_not_have_is_named(name: str, value: str) -> None:
+    with pytest.raises(DocumentInvalid, match="more than 2 decimal places") as error:
+        agreement(lambda d: put(d, f"compensation.{name}", value))
+    assert error.value.data["field"] == f"compensation.{name}"
 
 
 def test_best_takes_the_largest_percentage_and_sum_adds_up_to_100_percent() -> None:

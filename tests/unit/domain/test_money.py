@@ -83,6 +83,7 @@ def test_texts_that_are_not_plain_decimals(text: str) -> None:
 def test_percentages_are_exact_integers() -> None:
     assert percent_ppb("99.95") == 999_500_000
     assert percent_ppb("100") == 10**9
+    assert percent_ppb("0.0000001") == 1
     assert percent_ppb("99.9999999") == 999_999_999
     assert percent_basis_points("12.5") == 1250
     assert percent_basis_points("0") == 0
