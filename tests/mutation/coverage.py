@@ -45,10 +45,9 @@ class Coverage:
     def of(self, mutant: Mutant) -> list[str]:
         """The tests that run a mutant's line, those of its own module first and the fastest first, until it was tried
         long enough. Of a line that runs on import, those of its own module whatever they run, and all others."""
-        path, line = str(mutant.path), mutant.line
-        tests = set(self.lines.get(path, {}).get(line, ()))
+        tests = set(self.running(mutant))
         own = set(self.own(mutant))
-        if line in self.on_import.get(path, ()):
+        if self.is_on_import(mutant):
             tests |= own
             others = set(self.seconds) - tests
         else:
@@ -60,6 +59,22 @@ class Coverage:
                 if spent < _ENOUGH_SECONDS or test in own:
                     found.append(test)
         return found
+
+    def running(self, mutant: Mutant) -> list[str]:
+        """The tests that run a mutant's line."""
+        return self.lines.get(str(mutant.path), {}).get(self._line(mutant), [])
+
+    def is_on_import(self, mutant: Mutant) -> bool:
+        """Whether a mutant's line runs when its module is imported."""
+        return self._line(mutant) in self.on_import.get(str(mutant.path), ())
+
+    def _line(self, mutant: Mutant) -> int:
+        """A mutant's line, or the one before it that is said to run: a line of keys or of constants alone is not."""
+        path, line = str(mutant.path), mutant.line
+        tests, on_import = self.lines.get(path, {}), self.on_import.get(path, set())
+        while line > 1 and line not in tests and line not in on_import:
+            line -= 1
+        return line
 
     def _in_turn(self, tests: Iterable[str]) -> list[str]:
         """The fastest test of every file, then the second of every file, and so on: files differ most."""
@@ -181,7 +196,8 @@ def coverage_of(places: Sequence[str], kept: Path | None = None) -> Coverage:
     on_import: dict[str, set[int]] = defaultdict(set)
     for path, by_line in found["lines"].items():
         for number, tests in by_line.items():
-            lines[path][int(number)] = [test for test in tests if test != _ON_IMPORT]
+            if named := [test for test in tests if test != _ON_IMPORT]:
+                lines[path][int(number)] = named
             if _ON_IMPORT in tests:
                 on_import[path].add(int(number))
     return Coverage(dict(lines), found["seconds"], dict(on_import), found["modules"])

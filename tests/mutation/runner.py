@@ -54,13 +54,13 @@ def survivors(mutants: Sequence[Mutant], coverage: Coverage, *, jobs: int = 2) -
     if any(name.startswith("ledger.domain") for name in sys.modules):
         raise SystemExit("the ledger was imported before, so that no mutant would be; run this in a process of its own")
     tests = {mutant: coverage.of(mutant) for mutant in mutants}
-    inside = [mutant for mutant in mutants if coverage.lines.get(str(mutant.path), {}).get(mutant.line)]
+    inside = [mutant for mutant in mutants if coverage.running(mutant)]
     found = _in_place(inside, tests, coverage, jobs, _progress(len(inside), "in place"))
 
     def once_more(mutant: Mutant) -> bool:
         """Whether it was not tried in place, or survived that on a line that also runs on import."""
         code = found.get(mutant, UNTRIED)
-        on_import = mutant.line in coverage.on_import.get(str(mutant.path), ())
+        on_import = coverage.is_on_import(mutant)
         return bool(tests[mutant]) and (code == UNTRIED or (code == SURVIVED and on_import))
 
     again = [mutant for mutant in mutants if once_more(mutant)]
