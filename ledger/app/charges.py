@@ -54,7 +54,8 @@ class ChargeDesk:
         """Record the charges of a period, in place of those recorded before; the same again changes nothing.
 
         A statement that stands on them follows, or is restated. Raises ``NotFound``, ``DocumentInvalid`` naming line
-        and field, ``ChargesRefused``, and ``ClaimDeadlinePassed`` for a closed period that takes no facts any more.
+        and field, ``ChargesRefused``, and ``ClaimDeadlinePassed`` for a closed period that has its
+        charges and takes no facts any more.
         """
         CHARGE_LINES.check(lines, "lines")
         with self.database.begin() as tx:
@@ -114,7 +115,17 @@ def record_charges(
     paid = _paid_by(agreement, period)
     if paid is not None:
         reason = f"the charges of {period} were recorded" + (" anew" if events else "")
-        facts_changed(tx, registered, paid, cause="charges", reason=reason, fact=receipt.event_id, now_ns=now_ns)
+        facts_changed(
+            tx,
+            registered,
+            paid,
+            cause="charges",
+            reason=reason,
+            fact=receipt.event_id,
+            now_ns=now_ns,
+            # Nobody escapes a credit by handing in late what it is a share of.
+            awaited=not events,
+        )
     return RecordedCharges(registered.sla_id, str(period), len(events) + 1, list(lines), receipt)
 
 

@@ -28,11 +28,13 @@ def facts_changed(
     reason: str,
     fact: str,
     now_ns: int,
+    awaited: bool = False,
 ) -> Receipt | None:
     """Say that a fact of a period was recorded by the event ``fact``, and queue what follows if the period is closed.
 
     None where it is not: its closing takes the fact in. ``cause`` names the kind of fact, ``reason`` tells people what
-    it is, without counts. The transaction holds the agreement's source (``tx.identities.reserve``) from here on.
+    it is, without counts. ``awaited``: the period could not be settled without it, and takes it however late. The
+    transaction holds the agreement's source (``tx.identities.reserve``) from here on.
     Raises ``ClaimDeadlinePassed``, and ``VersionConflict`` where another fact of the period came meanwhile.
     """
     # Nobody judges or finalizes the period between the look and the end of this transaction. Who closes it meanwhile
@@ -41,7 +43,8 @@ def facts_changed(
     closed = closing_of(tx, registered.sla_id, period)
     if closed is None:
         return None
-    require_accepted(registered, period, now_ns)
+    if not awaited:
+        require_accepted(registered, period, now_ns)
     stream = closing_stream(registered.sla_id, period.first)
     payload = {
         **{name: closed.payload[name] for name in ("sla_id", "period", "start_ns", "end_ns", "doc_sha256")},

@@ -224,15 +224,26 @@ class TestCharges:
         settle(desk)
         assert statements(desk)[0]["credit"]["minor_units"] == "15000"
 
+    def test_those_that_a_period_waits_for_are_taken_however_late(self) -> None:
+        desk = with_charges()
+        hand_in(desk, row("a"), failed("b", 3))
+        close(desk)
+        desk.clock.now = parse_instant_ns("2024-01-01T00:00:00Z")
+        charges(desk).record(sla_id(desk), DAY, [line()])
+        settle(desk)
+        (statement,) = statements(desk)
+        assert owed(desk) == int(statement["credit"]["minor_units"]) > 0
+
     def test_late_charges_are_refused_after_the_deadline(self) -> None:
         desk = with_charges()
         hand_in(desk, failed("b", 3))
         close(desk)
+        charges(desk).record(sla_id(desk), DAY, [line()])
+        settle(desk)
         desk.clock.now = parse_instant_ns("2023-07-15T00:00:00Z")
         with pytest.raises(ClaimDeadlinePassed):
-            charges(desk).record(sla_id(desk), DAY, [line()])
-        with pytest.raises(NotFound):
-            charges(desk).of(sla_id(desk), DAY)
+            charges(desk).record(sla_id(desk), DAY, [line("1.00")])
+        assert charges(desk).of(sla_id(desk), DAY).version == 1
 
     @pytest.mark.parametrize(
         ("lines", "period", "error", "said"),
