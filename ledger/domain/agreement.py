@@ -90,6 +90,7 @@ class Agreement:
         window_seconds = read("window", calendar.parse_window_seconds)
         period_length = read("period", calendar.parse_period_length)
         objectives = read_objectives(document["objectives"], window_seconds)
+        grace_seconds = read("grace", calendar.parse_window_seconds)
         agreement = cls(
             document=document,
             nonce=bytes.fromhex(document["nonce"][2:]),
@@ -109,7 +110,7 @@ class Agreement:
             source=document["source"]["name"],
             missing_windows=document["missing_windows"],
             coverage_floor_bps=read("coverage_floor", money.percent_basis_points),
-            grace_seconds=read("grace", calendar.parse_window_seconds),
+            grace_seconds=grace_seconds,
             objectives=objectives,
             exclusions=read.exclusions(),
             exclusion_terms=read_exclusion_terms(document),
@@ -118,7 +119,7 @@ class Agreement:
                 {objective.id: objective for objective in objectives},
                 document["business_level"],
             ),
-            settlement=read_settlement(document.get("settlement")),
+            settlement=read_settlement(document.get("settlement"), grace_seconds),
             anchor=read("anchor" if "anchor" in document else "effective.from", calendar.parse_date),
             period_step=read("step", lambda text: rolling_step(period_length, text))
             if "step" in document

@@ -59,8 +59,13 @@ AUTOMATIC = SettlementTerms(False, Deadline("days_after_period", DEFAULT_DAYS))
 """What holds where an agreement says nothing."""
 
 
-def read_settlement(said: Mapping[str, Any] | None) -> SettlementTerms:
-    """The terms of a shape-checked member; raises ``DocumentInvalid`` where claims have no deadline."""
+_LEAST_S = {"days_after_period": 86_400, "months_after_period": 28 * 86_400}
+"""What one of a deadline's units lasts at least, where it is counted from the period's end."""
+
+
+def read_settlement(said: Mapping[str, Any] | None, grace_seconds: int) -> SettlementTerms:
+    """The terms of a shape-checked member; raises ``DocumentInvalid`` where claims have no deadline, or one before the
+    first statement that could be claimed."""
     if said is None:
         return AUTOMATIC
     by_claim, deadline = said["mode"] == "claim", said.get("deadline")
@@ -68,4 +73,11 @@ def read_settlement(said: Mapping[str, Any] | None) -> SettlementTerms:
         if by_claim:
             raise fail("settlement.deadline", "is missing: claims need one, such as 30 days_after_period")
         return AUTOMATIC
-    return SettlementTerms(by_claim, Deadline(deadline["kind"], deadline["count"]))
+    found = Deadline(deadline["kind"], deadline["count"])
+    if by_claim and found.kind in _LEAST_S and found.count * _LEAST_S[found.kind] <= grace_seconds:
+        raise fail(
+            "settlement.deadline",
+            f"{found} comes before the first statement, which waits for the grace of {grace_seconds} s; give claims "
+            "more time",
+        )
+    return SettlementTerms(by_claim, found)

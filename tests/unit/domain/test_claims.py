@@ -18,7 +18,7 @@ def monthly(settlement: dict[str, Any] | None, zone: str = "UTC") -> Agreement:
     """The example by calendar months."""
 
     def change(plain: dict[str, Any]) -> None:
-        plain.update(period="P1M", timezone=zone)
+        plain.update(period="P1M", timezone=zone, grace="PT1H")
         if settlement is not None:
             plain["settlement"] = settlement
 
@@ -99,3 +99,17 @@ def test_terms_that_no_one_can_keep_are_refused(settlement: dict[str, Any], fiel
     with pytest.raises(DocumentInvalid) as error:
         monthly(settlement)
     assert error.value.data["field"] == field
+
+
+@pytest.mark.parametrize(("days", "grace", "kept"), [(3, "PT72H", False), (4, "PT72H", True), (3, "PT71H", True)])
+def test_claims_are_taken_after_the_first_statement_can_be_there(days: int, grace: str, kept: bool) -> None:
+    deadline = {"kind": "days_after_period", "count": days}
+
+    def change(plain: dict[str, Any]) -> None:
+        plain |= {"grace": grace, "settlement": {"mode": "claim", "deadline": deadline}}
+
+    if kept:
+        assert agreement(change).settlement.by_claim
+        return
+    with pytest.raises(DocumentInvalid, match="3 days after the end of the period comes before the first statement"):
+        agreement(change)
