@@ -17,7 +17,9 @@ from ledger.errors import BadInput
 from ledger.wiring.data_directory import open_data_directory
 
 
-@click.command("export-credits")
+@click.command(
+    "export-credits", epilog="Exit codes: 0 written, or FILE is complete; 2 FILE or another input cannot be used."
+)
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--data", "data_dir", metavar="DIR", type=click.Path(path_type=Path), help="Data directory to export.")
 @click.option(

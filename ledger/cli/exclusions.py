@@ -98,7 +98,7 @@ def withdraw(
         _print_change(services, made, as_json=as_json)
 
 
-@exclusions.command("list")
+@exclusions.command("list", epilog="Exit codes: 0 listed; 2 no such agreement or data directory.")
 @DATA
 @SLA_ID
 @TENANT

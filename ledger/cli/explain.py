@@ -63,6 +63,8 @@ def explain(
         progress("explaining", done, of)
 
     path = Path(statement)
+    if data_dir is None and not path.exists():
+        raise BadInput(f"{statement} is no file; for the statement of a ledger name its directory with --data DIR")
     if path.is_file() or data_dir is None:
         found = _of_bundle(path, opening, all_windows=listed == "all", tell=tell)
     elif opening is not None:

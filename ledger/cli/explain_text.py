@@ -42,7 +42,7 @@ def print_explanation(found: _Row) -> None:
             for line in result:
                 click.echo(f"       {line}")
     _violations(found["violations"])
-    _lines(found["credit_lines"])
+    _lines(found["credit_lines"], restates=found["restatement"] is not None)
 
 
 def _restated(row: _Row | None) -> None:
@@ -269,10 +269,13 @@ def _violations(rows: Sequence[_Row] | None) -> None:
     )
 
 
-def _lines(rows: Sequence[_Row] | None) -> None:
+def _lines(rows: Sequence[_Row] | None, *, restates: bool) -> None:
     if not rows:
         return
-    click.echo("\nCredit lines, which sum to the credit")
+    if restates:
+        click.echo("\nCredit lines: what this version changes; with the lines before it they sum to the credit")
+    else:
+        click.echo("\nCredit lines, which sum to the credit")
     print_table(
         ("line", "violation", "amount", "status"),
         [

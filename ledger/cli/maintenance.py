@@ -66,7 +66,7 @@ def fsck_command(
     return 0 if report.clean else 1
 
 
-@click.command()
+@click.command(epilog="Exit codes: 0 made anew; 1 an event cannot be read; 2 the input cannot be used.")
 @DATA
 @DATABASE
 @AS_JSON
@@ -85,7 +85,7 @@ def rebuild(data_dir: Path, database_url: str | None, as_json: bool) -> None:
         click.echo(f"rebuilt the views from {count} events in {seconds:.1f} s")
 
 
-@click.command()
+@click.command(epilog="Exit codes: 0 erased; 1 no such event, or it cannot be erased; 2 the input cannot be used.")
 @click.argument("event_id")
 @DATA
 @click.option("--reason", required=True, help="Why. It stays in the log for good: do not repeat what is erased.")

@@ -62,8 +62,10 @@ def chosen_sla(agreements: Sequence[Mapping[str, Any]], sla_id: str | None) -> s
     """The agreement that is named, or the only one. Raises ``BadInput``."""
     if sla_id is not None:
         return sla_id
+    if not agreements:
+        raise BadInput("no agreement is registered yet; register one with: sla-ledger agreements add FILE --data DIR")
     if len(agreements) != 1:
-        known = ", ".join(f"{row['sla_id']} ({row['service']})" for row in agreements[:5]) or "none"
+        known = ", ".join(f"{row['sla_id']} ({row['service']})" for row in agreements[:5])
         raise BadInput(f"{len(agreements)} agreements are registered, so name one with --sla-id: {known}")
     return str(agreements[0]["sla_id"])
 

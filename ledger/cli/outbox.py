@@ -22,7 +22,7 @@ def outbox() -> None:
     """Look at the work that follows events, and retry what was parked."""
 
 
-@outbox.command("list")
+@outbox.command("list", epilog="Exit codes: 0 listed; 2 no such data directory.")
 @DATA
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Default: parked and pending.")
 @click.option("--limit", type=click.IntRange(1, MAX_SHOWN), default=100, show_default=True)

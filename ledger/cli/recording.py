@@ -23,13 +23,13 @@ from ledger.wiring.stages import judge_of
 WORKED_BY = "`sla-ledger up` on this directory settles it, or the workers where there is a broker"
 
 
-@click.command()
+@click.command(epilog="Exit codes: 0 made, or there already; 2 a directory or database that cannot be used.")
 @DATA
 @DATABASE
 @click.option(
     "--proving-keys",
     is_flag=True,
-    help="Make the proving keys now, (up to a minute) and all that are else made on first use.",
+    help="Make now, in up to a minute, the proving keys, which are else made on first use.",
 )
 @AS_JSON
 def init(data_dir: Path, database_url: str | None, proving_keys: bool, as_json: bool) -> None:
@@ -46,7 +46,10 @@ def init(data_dir: Path, database_url: str | None, proving_keys: bool, as_json: 
     click.echo(f"log key  {vkey}")
 
 
-@click.command()
+@click.command(
+    epilog="Exit codes: 0 recorded, now or before (rows that were rejected are counted); 1 refused as things stand "
+    "(the period takes no more facts); 2 no row of the log can be used, and nothing was written."
+)
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @DATA
 @SLA_ID

@@ -38,7 +38,11 @@ _VKEY = click.option(
 )
 
 
-@click.command("export")
+@click.command(
+    "export",
+    epilog="Exit codes: 0 written, or FILE is complete; 1 FILE cannot be written, or lacks what a checkpoint has; 2 "
+    "FILE or another input cannot be used.",
+)
 @_FILE
 @click.option("--data", "data_dir", metavar="DIR", type=click.Path(path_type=Path), help="Data directory to export.")
 @click.option("--batches", is_flag=True, help="Take the raw batches of facts along.")
@@ -85,7 +89,7 @@ def export_command(
     _print("complete" if verify else f"wrote {file}", summary, as_json=as_json)
 
 
-@click.command("import")
+@click.command("import", epilog="Exit codes: 0 made; 2 FILE or DIR cannot be used, and nothing was left.")
 @_FILE
 @click.option(
     "--data",

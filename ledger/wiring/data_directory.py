@@ -80,7 +80,10 @@ def open_data_directory(
             raise ValueError("another format, or no database")
         first = parse_vkey(document["log_vkey"]) if "log_vkey" in document else None
     except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
-        raise DataDirectoryInvalid(f"{folder} holds no ledger ({DATA_FILE}: {error})", path=str(folder)) from error
+        raise DataDirectoryInvalid(
+            f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger init --data DIR",
+            path=str(folder),
+        ) from error
     with _opened(folder, vkeys, first, database_url) as data:
         yield data
 

@@ -370,7 +370,7 @@ def open_data(
         first = parse_vkey(document["log_vkey"]) if "log_vkey" in document else None
     except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
         raise DataDirectoryInvalid(
-            f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger demo --out DIR",
+            f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger init --data DIR",
             path=str(folder),
         ) from error
     database = folder / DATABASE_FILE

@@ -16,7 +16,7 @@ from ledger.app.statements import issue_statement
 from ledger.app.violations import record_violations
 from ledger.app.windows import evaluate_windows
 from ledger.attest.signing import SigningKey, save_key
-from ledger.cli.explain_text import print_explanation
+from ledger.cli.explain_text import _lines, print_explanation
 from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.interval import Interval
@@ -209,3 +209,14 @@ def test_a_statement_that_is_not_there_is_named(
     assert main(["explain", name, "--data", str(data), "--opening", "x"]) == 2
     assert "--opening is for a bundle" in capsys.readouterr().err
     assert main(["explain", name]) == 2
+    assert "--data DIR" in capsys.readouterr().err
+
+
+def test_lines_of_a_later_version_are_not_said_to_sum_to_the_credit(capsys: pytest.CaptureFixture[str]) -> None:
+    line = {"id": "a.v2.l0001", "violation_id": None, "minor_units": -58065, "currency": "USD", "status": "issued"}
+    _lines([line], restates=False)
+    assert "which sum to the credit" in capsys.readouterr().out
+    _lines([line], restates=True)
+    shown = capsys.readouterr().out
+    assert "with the lines before it they sum to the credit" in shown
+    assert "-580.65 USD" in shown

@@ -44,6 +44,15 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) ->
     return json.loads(said.out if code == 0 else said.err)
 
 
+@pytest.mark.parametrize("command", [("close", "--period", PERIOD), ("budget",), ("fsck",)])
+def test_a_directory_that_is_none_says_how_one_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    refused = asked(capsys, *command, "--data", str(tmp_path), code=2)
+    assert refused["code"] == "data_directory_invalid"
+    assert "make one with: sla-ledger init --data" in refused["message"]
+
+
 def test_facts_are_recorded_once(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ("observe", str(EXAMPLES / "requests.ndjson"), "--data", str(data), "--period", PERIOD)
     first = asked(capsys, *command)
@@ -150,6 +159,6 @@ def test_a_directory_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.C
 
 def test_without_an_agreement_there_is_nothing_to_close(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked(capsys, "init", "--data", str(tmp_path / "new"))
-    assert (
-        "0 agreements" in asked(capsys, "close", "--data", str(tmp_path / "new"), "--period", PERIOD, code=2)["message"]
-    )
+    refused = asked(capsys, "close", "--data", str(tmp_path / "new"), "--period", PERIOD, code=2)
+    assert "no agreement is registered yet" in refused["message"]
+    assert "sla-ledger agreements add FILE" in refused["message"]
