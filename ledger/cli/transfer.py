@@ -17,6 +17,7 @@ from ledger.cli.maintenance import AS_JSON, DATABASE
 from ledger.cli.output import ProgressLine, note, print_json
 from ledger.errors import BadInput, StorageUnavailable
 from ledger.wiring.data_directory import (
+    KEY_FOLDER,
     new_data_directory,
     open_data_directory,
     read_checkpoint,
@@ -113,7 +114,7 @@ def import_command(
 ) -> None:
     """Make a new data directory from an export: same events, ids, root and views, or nothing at all.
 
-    Without keys/ in DIR the log gets a key of its own, and the checkpoints of the old one stay behind. Where the
+    Without keys/ in DIR the checkpoints of the log stay behind, and `sla-ledger init` makes keys of its own. Where the
     key was rotated, name every key of the log with --vkey.
     """
     progress = ProgressLine()
@@ -125,6 +126,8 @@ def import_command(
     progress.clear()
     if not trusted and summary.checkpoints:
         note(f"{summary.checkpoints} checkpoints of {summary.origin} stay behind: {data_dir} has another key")
+    if not (data_dir / KEY_FOLDER).exists():
+        note(f"{data_dir} has no keys yet; make some with: sla-ledger init --data {data_dir}")
     _print(f"imported into {data_dir}", summary, as_json=as_json)
 
 

@@ -335,10 +335,13 @@ def create_data(
     """Open a data directory, making it first where ``folder`` is absent, empty or was left half made.
 
     Keys and database come first and the marker last, whole or not at all. Raises ``DataDirectoryInvalid`` where the
-    folder holds something else: nothing of another's is written into.
+    folder holds something else: nothing of another's is written into. A log that was imported without keys gets its own
+    here.
     """
     if not (folder / DATA_FILE).exists():
         _make_data(folder, database_url)
+    elif not (folder / KEY_FOLDER).exists() and not _names_log_key(folder):
+        remember_first_key(folder, _make_keys(folder).key)
     return open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url, workers=workers)
 
 
@@ -402,10 +405,7 @@ def _make_data(folder: Path, database_url: str | None) -> None:
         )
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        keyring = Keyring(folder / KEY_FOLDER, SystemRandomness())
-        for name in OWN_KEYS:
-            keyring.make(name)
-        first = first_key(keyring, os.environ.get(LOG_KEY_VARIABLE))
+        first = _make_keys(folder)
         make_storage(folder, database_url, SystemClock(), SystemRandomness())
         genesis = {
             "format": DATA_FORMAT,
@@ -415,6 +415,22 @@ def _make_data(folder: Path, database_url: str | None) -> None:
         replace_file(folder / DATA_FILE, canonical_bytes(genesis))
     except OSError as error:
         raise DataDirectoryInvalid(f"{folder} cannot be made ({error.strerror})", path=str(folder)) from error
+
+
+def _make_keys(folder: Path) -> NoteKey:
+    """Make the keys of a directory; the one that its log begins with."""
+    keyring = Keyring(folder / KEY_FOLDER, SystemRandomness())
+    for name in OWN_KEYS:
+        keyring.make(name)
+    return first_key(keyring, os.environ.get(LOG_KEY_VARIABLE))
+
+
+def _names_log_key(folder: Path) -> bool:
+    """Whether the log has a key already: a lost one is never replaced. An import does not name any."""
+    try:
+        return "log_vkey" in parse_json((folder / DATA_FILE).read_bytes(), max_bytes=4096)
+    except (OSError, TypeError, SlaLedgerError):
+        return True
 
 
 def remember_first_key(folder: Path, first: VerifierKey) -> None:

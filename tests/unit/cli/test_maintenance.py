@@ -224,7 +224,20 @@ def test_an_import_without_the_logs_key_begins_under_its_own(data: Directory, ru
     run("export", file, "--data", data.path)
     done = run("import", file, "--data", new)
     assert (done.code, "stay behind" in done.err) == (0, True)
+    assert f"sla-ledger init --data {new}" in done.err
     assert run("fsck", "--data", new, "--vkey", LOG.key.vkey(), "--json").json["checkpoints"] == 0
+    made = run("init", "--data", new, "--json")
+    assert made.json["log_vkey"] != LOG.key.vkey()
+    assert run("init", "--data", new, "--json").json == made.json
+    assert run("fsck", "--data", new).code == 0
+
+
+def test_keys_that_were_lost_are_not_made_anew(data: Directory, run: Run, tmp_path: Path) -> None:
+    lost = tmp_path / "lost"
+    assert run("init", "--data", lost).code == 0
+    shutil.rmtree(lost / "keys")
+    refused = run("init", "--data", lost)
+    assert (refused.code, (lost / "keys").exists()) == (2, False)
 
 
 def test_an_export_older_than_the_pin_is_not_imported_over_it(data: Directory, run: Run, tmp_path: Path) -> None:
