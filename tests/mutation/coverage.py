@@ -55,8 +55,8 @@ class Coverage:
         spent, found = 0.0, []
         for group in (tests & own, tests - own, others):
             for test in self._in_turn(group):
-                spent += self.seconds[test]
-                if spent < _ENOUGH_SECONDS or test in own:
+                spent += 0 if test in own else self.seconds[test]
+                if spent < _ENOUGH_SECONDS:
                     found.append(test)
         return found
 

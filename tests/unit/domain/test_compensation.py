@@ -76,9 +76,11 @@ def test_a_cap_of_nothing_and_no_rules_pay_nothing() -> None:
         assert (free.capped_amount, free.payable, free.credit) == (0, False, 0)
 
 
-@pytest.mark.parametrize(("name", "value"), [("base", "1.001"), ("minimum", "0.005"), ("caps.contract", "1.234")])
-def test_an_amount_that_the_currency_does_not_have_is_named(name: str, value: str) -> None:
-    with pytest.raises(DocumentInvalid, match="more than 2 decimal places") as error:
+@pytest.mark.parametrize(
+    ("name", "value"), [("base", "1.001"), ("minimum", "0.005"), ("caps.contract", "1.234"), ("currency", "XTS")]
+)
+def test_an_amount_or_currency_that_there_is_not_is_named(name: str, value: str) -> None:
+    with pytest.raises(DocumentInvalid, match=r"more than 2 decimal places|not an ISO 4217") as error:
         agreement(lambda d: put(d, f"compensation.{name}", value))
     assert error.value.data["field"] == f"compensation.{name}"
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation import CreditTrace
 from ledger.domain.credit_lines import credit_shares
+from ledger.domain.incident_rules import MultiplierRule
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.violations import violations
 from ledger.domain.window import Window, period_named
@@ -70,6 +71,8 @@ def earned(of: Agreement, bad: dict[int, int], **states: tuple[int, ...]) -> lis
     [
         ({**LOST, "objective": "nobody"}, "objective", "'nobody' is not an objective"),
         ({**SHORT, "affected": "share"}, "affected", "shortfall"),
+        ({**SHORT, "pays": "always"}, "pays", "shortfall"),
+        ({**SHORT, "denominator": "full"}, "denominator", "shortfall"),
         ({**TIMES, "factor": "0"}, "factor", "above 0"),
         ({**TIMES, "hourly_price": "0"}, "hourly_price", "above 0"),
         ({**TIMES, "hourly_price": "0.001"}, "hourly_price", "more than 2 decimal places"),
@@ -98,6 +101,7 @@ def row(start: str, below: str | None = None, **credit: str) -> dict[str, str]:
         ([row("0", "9", hours="12"), row("9", "60", hours="24")], "60 minutes and more without a row"),
         ([row("9", "9", hours="12"), row("9", hours="24")], "9 is not above 9"),
         ([row("0", "9", hours="12"), row("9", hours="12")], r"rows\[0\] and rows\[1\] contradict"),
+        ([row("0", "9", hours="0"), row("9", hours="0")], r"rows\[0\] and rows\[1\] contradict"),
         ([row("0", "9", hours="12"), row("9", percent="100")], "one says hours, the other percent"),
         ([row("0")], "either hours or percent"),
         ([row("0", hours="1", percent="1")], "either hours or percent"),
@@ -164,6 +168,48 @@ def test_rounding_up_each_incident_or_all_together() -> None:
     assert earned(terms(rule), {1: 100, 5: 100}) == [200, 200]
     assert earned(terms({**rule, "per": "period"}), {1: 100, 5: 100}) == [150, 150]
     assert earned(terms({**rule, "factor": "2"}), {1: 100, 5: 100}) == [200, 200]
+
+
+def test_what_a_multiplier_does_not_say_is_nothing() -> None:
+    assert terms(TIMES).compensation.incident_rules == (
+        MultiplierRule(
+            objective="availability",
+            factor_e9=50 * 10**9,
+            together=False,
+            longer_than_ns=0,
+            round_up_ns=0,
+            hourly_price=None,
+            incident_cap_bps=None,
+            full=False,
+        ),
+    )
+
+
+HOUR_NS = 3600 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("rule", "credited"),
+    [
+        ({**TIMES, "longer_than": "PT1H"}, [(0, None), (100 * HOUR_NS, None)]),
+        (TABLE, [(2 * HOUR_NS, 1), (12 * HOUR_NS, 2)]),
+        ({**TABLE, "hourly_price": "1.00"}, [(2 * HOUR_NS, 1), (12 * HOUR_NS, 2)]),
+        ({**TABLE, "rows": [row("0", "120", percent="10"), row("120", percent="25")]}, [(None, 1), (None, 2)]),
+        ({**TABLE, "rows": [row("61", hours="2")]}, [(None, None), (2 * HOUR_NS, 1)]),
+        (LOST, [(None, None), (None, None)]),
+    ],
+)
+def test_what_an_hour_and_two_are_credited_with_and_by_which_row(
+    rule: dict[str, Any], credited: list[tuple[int | None, int | None]]
+) -> None:
+    (step,) = trace(terms(rule), {1: 100, 5: 100, 6: 100}).rules or ()
+    assert [(incident.credited_ns, incident.row) for incident in step.incidents] == credited
+
+
+def test_the_first_row_of_a_table_may_earn_nothing() -> None:
+    """8000.00 USD: nothing below two hours, a ten-thousandth of them from there."""
+    rows = [row("0", "120", percent="0"), row("120", percent="0.01")]
+    assert earned(terms({**TABLE, "rows": rows}), {1: 100, 5: 100, 6: 100}) == [0, 80]
 
 
 def test_a_table_credits_hours_of_the_base_or_percent() -> None:

@@ -10,6 +10,7 @@ from ledger.domain.money import (
     MAX_MINOR_UNITS,
     Rounding,
     currency_exponent,
+    format_floored,
     format_minor_units,
     minor_units,
     percent_basis_points,
@@ -52,6 +53,32 @@ def test_halves(halves: int, floor: int, half_up: int, half_even: int) -> None:
     assert round_quotient(halves, 2, Rounding.FLOOR) == floor
     assert round_quotient(halves, 2, Rounding.HALF_UP) == half_up
     assert round_quotient(halves, 2, Rounding.HALF_EVEN) == half_even
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        *((-1, "USD", "-0.01"), (0, "USD", "0.00"), (1, "USD", "0.01"), (800_000, "USD", "8000.00")),
+        *((-5, "JPY", "-5"), (1, "KWD", "0.001"), (123_456, "CLF", "12.3456")),
+    ],
+)
+def test_an_amount_is_written_with_the_digits_of_its_currency(amount: int, currency: str, text: str) -> None:
+    assert format_minor_units(amount, currency) == text
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "decimals", "text"),
+    [
+        *((999_999_999, 10**9, 6, "0.999999"), (1, 1, 6, "1.000000"), (1, 2, 2, "0.50"), (7, 2, 0, "3")),
+        *((-1, 3, 2, "-0.34"), (0, 5, 2, "0.00"), (-1, 10**9, 2, "-0.01")),
+    ],
+)
+def test_a_quotient_is_written_rounded_down(numerator: int, denominator: int, decimals: int, text: str) -> None:
+    assert format_floored(numerator, denominator, decimals) == text
+
+
+def test_a_quotient_has_six_decimals_where_nothing_is_said() -> None:
+    assert format_floored(2, 3) == "0.666666"
 
 
 @given(st.integers(0, MAX_MINOR_UNITS), st.sampled_from(["JPY", "USD", "KWD", "CLF"]))

@@ -29,6 +29,32 @@ def test_below_the_floor_there_is_neither_verdict_nor_credit() -> None:
     assert (result.coverage.observed, result.coverage.no_data, result.coverage.idle) == (23, 1, 22)
 
 
+def test_the_figures_of_a_statement() -> None:
+    """One hour of 100 requests of which 10 fail: below 95 %, half of 8000.00 USD, which is the cap, too."""
+    terms = agreement()
+    fine = (100, 0)
+    result = settle(
+        terms, period_named(terms, "2023-06-14/P1D"), windows(terms, {0: (BUSY[0], fine, fine)}, excluded=(5,))
+    )
+    found = result.as_document()
+    assert found.pop("trace")["credit"] == "400000"
+    assert found == {
+        "windows": 24,
+        "observed": 23,
+        "excluded": 1,
+        "idle": 22,
+        "state": "settled",
+        "objectives": [
+            {"id": "availability", "good": 90, "valid": 100, "target": "99.95", "state": "breached"},
+            {"id": "ttft", "good": 100, "valid": 100, "target": "95", "state": "met"},
+            {"id": "response", "good": 100, "valid": 100, "target": "99", "state": "met"},
+        ],
+        "credit": {"currency": "USD", "minor_units": "400000"},
+    }
+    withheld = settle(terms, result.period, windows(terms, {0: BUSY}, no_data=(5,))).as_document()
+    assert (withheld["state"], withheld["credit"], withheld["trace"]) == ("withheld", None, {})
+
+
 @pytest.mark.parametrize(
     ("floor", "no_data", "excluded", "state"),
     [

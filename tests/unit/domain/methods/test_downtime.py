@@ -41,6 +41,11 @@ ALIBABA = {
 }
 
 
+def test_two_minutes_are_one_interval() -> None:
+    """Of 720 intervals of two minutes one is down: half of its requests failed, all of them in its second minute."""
+    assert counts(terms({**ALIBABA, "interval": "PT2M"}), [(2, (10, 0)), (1, (10, 0)), (1, (0, 10))]) == (719, 1)
+
+
 @pytest.mark.parametrize(
     ("minutes", "cell", "down"),
     [
