@@ -81,6 +81,27 @@ def test_a_quotient_has_six_decimals_where_nothing_is_said() -> None:
     assert format_floored(2, 3) == "0.666666"
 
 
+def test_the_largest_amount_is_what_64_bits_hold() -> None:
+    assert minor_units("184467440737095516.15", "USD") == 2**64 - 1
+    with pytest.raises(MoneyInvalid, match="more than 2"):
+        minor_units("184467440737095516.16", "USD")
+
+
+@pytest.mark.parametrize(
+    ("exponent", "currencies"),
+    [
+        (0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"),
+        (2, "AED CNY EUR USD ZWG"),
+        (3, "BHD IQD JOD KWD LYD OMR TND"),
+        (4, "CLF UYW"),
+    ],
+)
+def test_the_exponents_of_iso_4217(exponent: int, currencies: str) -> None:
+    assert {currency: currency_exponent(currency) for currency in currencies.split()} == dict.fromkeys(
+        currencies.split(), exponent
+    )
+
+
 @given(st.integers(0, MAX_MINOR_UNITS), st.sampled_from(["JPY", "USD", "KWD", "CLF"]))
 def test_an_amount_survives_its_text(amount: int, currency: str) -> None:
     assert minor_units(format_minor_units(amount, currency), currency) == amount
