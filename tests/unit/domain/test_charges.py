@@ -100,8 +100,11 @@ def test_charges_that_leave_no_base_are_refused_with_the_clause(lines: list[dict
 
 def test_without_charges_there_is_no_credit_and_no_zero() -> None:
     assert terms().compensation.base == 0
-    with pytest.raises(ChargesMissing, match="2023-06-14/P1D is settled by the charges of 2023-06-14/P1D, and none"):
+    with pytest.raises(
+        ChargesMissing, match="2023-06-14/P1D is settled by the charges of 2023-06-14/P1D, and none"
+    ) as error:
         settled(terms())
+    assert error.value.data == {"period": DAY, "retry_after_s": 3600}
 
 
 @pytest.mark.parametrize(("change", "said"), [("both", "contradict each other"), ("none", "are both missing")])

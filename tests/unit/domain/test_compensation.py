@@ -85,6 +85,24 @@ def test_an_amount_or_currency_that_there_is_not_is_named(name: str, value: str)
     assert error.value.data["field"] == f"compensation.{name}"
 
 
+def test_at_most_16_tiers_and_16_rules() -> None:
+    def steps(count: int) -> list[dict[str, str]]:
+        return [{"below": str(95 - at), "credit_percent": str(at + 1)} for at in range(count)]
+
+    def tiers(count: int) -> Agreement:
+        return agreement(lambda d: put(d, "compensation.rules.0.tiers.ttft", steps(count)))
+
+    rule = tiers(16).compensation.tiered
+    assert rule is not None
+    assert len(rule.tiers["ttft"]) == 16
+    with pytest.raises(DocumentInvalid, match="16"):
+        tiers(17)
+    tiered = agreement().document["compensation"]["rules"][0]
+    for count, said in ((16, "a second tiered rule"), (17, "16")):
+        with pytest.raises(DocumentInvalid, match=said):
+            agreement(lambda d, n=count: put(d, "compensation.rules", [tiered] * n))  # type: ignore[misc]
+
+
 def test_best_takes_the_largest_percentage_and_sum_adds_up_to_100_percent() -> None:
     all_bad = {0: ((0, 100), (0, 100), (0, 100))}
     uncapped = {"compensation.caps": {}}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.interval import Interval, covered, union
+from ledger.domain.interval import Interval, covered, minus, union
 from ledger.errors import IntervalInvalid
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda p: Interval(p[0], p[0] + p[1])))
@@ -51,3 +51,14 @@ def test_the_end_is_outside() -> None:
 def test_an_interval_cannot_be_empty_or_run_backwards(end: int) -> None:
     with pytest.raises(IntervalInvalid):
         Interval(5, end)
+
+
+def test_what_is_left_without_holes() -> None:
+    parts = (Interval(0, 10), Interval(20, 30))
+    assert minus(parts, (Interval(2, 3), Interval(25, 26))) == (
+        *(Interval(0, 2), Interval(3, 10)),
+        *(Interval(20, 25), Interval(26, 30)),
+    )
+    assert minus(parts, (Interval(5, 22),)) == (Interval(0, 5), Interval(22, 30))
+    assert minus(parts, (Interval(12, 15),)) == parts
+    assert minus(parts, (Interval(0, 30),)) == ()

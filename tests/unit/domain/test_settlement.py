@@ -29,6 +29,13 @@ def test_below_the_floor_there_is_neither_verdict_nor_credit() -> None:
     assert (result.coverage.observed, result.coverage.no_data, result.coverage.idle) == (23, 1, 22)
 
 
+def test_a_circuit_takes_25_windows() -> None:
+    assert attestability(agreement()) == ()
+    assert attestability(agreement(lambda d: put(d, "period", "P2D"))) == (
+        "a period of P2D has up to 48 windows of 3600 s; the circuit compliance_25x4 takes at most 25",
+    )
+
+
 def test_the_figures_of_a_statement() -> None:
     """One hour of 100 requests of which 10 fail: below 95 %, half of 8000.00 USD, which is the cap, too."""
     terms = agreement()
