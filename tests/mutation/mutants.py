@@ -156,6 +156,8 @@ class _Maker:
                 case ast.Call(func=ast.Name(id=name)) if name in _MESSAGES | {"TypeVar"}:
                     texts = [*node.args, *(keyword.value for keyword in node.keywords)]
                     yield from (id(each) for text in texts for each in ast.walk(text) if isinstance(each, ast.Constant))
+                case ast.Call(func=ast.Name(id="Text"), args=[_, ast.Constant() as what, *_]):
+                    yield id(what)
                 case ast.keyword(arg="what" | "slots" | "frozen" | "strict", value=value):
                     yield from map(id, ast.walk(value))
                 case _:

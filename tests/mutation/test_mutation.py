@@ -61,6 +61,7 @@ def test_what_is_changed(source: str, expected: list[tuple[str, str, str]]) -> N
         'raise ValueError(f"{x} is below {y:04}")',
         'raise fail(at, "must be above 0")',
         '__slots__ = ("a", "b")',
+        'Text(pattern, "a name")',
         "x = 10  # same: any number does",
     ],
 )
