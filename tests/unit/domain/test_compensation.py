@@ -85,6 +85,12 @@ def test_an_amount_or_currency_that_there_is_not_is_named(name: str, value: str)
     assert error.value.data["field"] == f"compensation.{name}"
 
 
+@pytest.mark.parametrize("visibility", ["public", "committed"])
+def test_a_credit_is_public_or_committed(visibility: str) -> None:
+    terms = agreement(lambda d: put(d, "compensation.credit_visibility", visibility))
+    assert terms.compensation.credit_visibility == visibility
+
+
 def test_at_most_16_tiers_and_16_rules() -> None:
     def steps(count: int) -> list[dict[str, str]]:
         return [{"below": str(95 - at), "credit_percent": str(at + 1)} for at in range(count)]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation import CreditTrace
 from ledger.domain.credit_lines import credit_shares
-from ledger.domain.incident_rules import MultiplierRule
+from ledger.domain.incident_rules import MultiplierRule, ProportionalRule, StepTableRule
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.violations import violations
 from ledger.domain.window import Window, period_named
@@ -168,6 +168,21 @@ def test_rounding_up_each_incident_or_all_together() -> None:
     assert earned(terms(rule), {1: 100, 5: 100}) == [200, 200]
     assert earned(terms({**rule, "per": "period"}), {1: 100, 5: 100}) == [150, 150]
     assert earned(terms({**rule, "factor": "2"}), {1: 100, 5: 100}) == [200, 200]
+
+
+def test_what_is_said_and_what_is_left_out_are_the_same_rule() -> None:
+    left_out = terms(LOST).compensation.incident_rules
+    said = terms({**LOST, "affected": "all", "pays": "breached", "denominator": "scheduled"})
+    assert said.compensation.incident_rules == left_out == (ProportionalRule("availability", *[False] * 4),)
+
+
+def test_at_most_24_rows() -> None:
+    rows = [row(str(at), str(at + 1), hours=str(at + 1)) for at in range(23)]
+    (rule,) = terms({**TABLE, "rows": [*rows, row("23", hours="24")]}).compensation.incident_rules
+    assert isinstance(rule, StepTableRule)
+    assert len(rule.rows) == 24
+    with pytest.raises(DocumentInvalid, match="24"):
+        terms({**TABLE, "rows": [*rows, row("23", "24", hours="24"), row("24", hours="25")]})
 
 
 def test_what_a_multiplier_does_not_say_is_nothing() -> None:
