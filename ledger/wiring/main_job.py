@@ -84,6 +84,8 @@ def run_main_job(
     with database.begin() as tx:
         close_period(tx, registered, period, cause=Cause.REQUEST, now_ns=now_ns())
     services.runner.run_until_idle(time.sleep)
+    # A period of long ago is past its deadline: its statement is final, and stays as it is from here on.
+    services.schedule.close_due()
     with database.read() as tx:
         statement = issued_for(tx, registered, period)
         made = (proved(tx, statement.id), anchored(tx, statement.id))

@@ -43,7 +43,13 @@ class _Prepared(Queries):
         self._rows = rows
 
     def statements(
-        self, sla_id: str | None, *, after: str | None, limit: int, among: frozenset[str] | None = None
+        self,
+        sla_id: str | None,
+        *,
+        after: str | None,
+        limit: int,
+        among: frozenset[str] | None = None,
+        newest: bool = True,
     ) -> Page:
         return Page(self._rows[:limit], None)
 
@@ -118,6 +124,13 @@ def _row(number: int) -> dict[str, Any]:
         "end_ns": 1_703_030_400 * 10**9,
         "terms_version": 1,
         "statement_version": 1,
+        "standing": "draft",
+        "restated_by": None,
+        "accepts_until_ns": 1_705_622_400 * 10**9,
+        "restates": None,
+        "reason": None,
+        "objective_deltas": None,
+        "credit_delta": None,
         "doc_sha256": "ab" * 32,
         "state": "settled",
         "windows": 24,
