@@ -42,7 +42,7 @@ def apportion(total: int, weights: Mapping[K, Fraction]) -> dict[K, int]:
         about[key] = (left << _APART) // whole
 
     def exact(key: K) -> Fraction:
-        return total * weights[key] / weight - parts[key]
+        return total * weights[key] / weight - parts[key]  # exact: Fractions
 
     for key in _largest(about, exact, total - sum(parts.values())):
         parts[key] += 1
