@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ledger.domain.indicators import INDICATORS
-from ledger.domain.methods.registry import METHODS, unit_of
+from ledger.domain.methods.registry import METHODS, grid_of, unit_of
 from ledger.domain.settlement import attestability
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.methods.timeline import terms
@@ -27,6 +27,36 @@ def test_the_methods_as_published() -> None:
         ("attainment-v1", 1, "slices", f"whether a slice meets its target {NOT_A_SUM}"),
     ]
     assert list(METHODS) == [each.name for each in METHODS.values()]
+
+
+def test_what_each_method_looks_at_and_which_divide_by_time() -> None:
+    assert {name: (each.looks_at, each.of_time) for name, each in METHODS.items()} == {
+        "total_ratio": ("window", False),
+        "exact_quantile": ("window", False),
+        "graded_score-v1": ("window", False),
+        "interval_mean-v1": ("interval", True),
+        "downtime_minutes-v1": ("minute", True),
+        "interval_threshold-v1": ("interval", True),
+        "deployment_minutes-v1": ("window", False),
+        "attainment-v1": ("slice", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("objective", "grid"),
+    [
+        ({"method": "total_ratio"}, (1, 1)),
+        ({"method": "interval_mean-v1", "interval": "PT5M"}, (5, 5)),
+        ({"method": "downtime_minutes-v1", "error_rate": "5", "boundary": "above"}, (1, 1)),
+        ({"method": "attainment-v1", "slice": {"window": "PT15M", "target": "95"}}, (15, 15)),
+        ({"method": "attainment-v1", "slice": {"window": "PT15M", "step": "PT5M", "target": "95"}}, (15, 5)),
+    ],
+)
+def test_windows_in_what_a_method_looks_at_and_from_one_to_the_next(
+    objective: dict[str, Any], grid: tuple[int, int]
+) -> None:
+    (found,) = terms({"target": "99", **objective}).objectives
+    assert grid_of(found, 60) == grid
 
 
 @pytest.mark.parametrize(
