@@ -1,4 +1,4 @@
-"""What holds for every answer, whichever route gives it: hosts, who asks, how often and how much, validators, headers.
+"""What holds for every request, whichever route answers it: hosts, who asks, how often and how much.
 
 It stands around the application instead of in a route's middleware, because routing errors (404, 405) never
 reach the latter.
@@ -7,25 +7,21 @@ reach the latter.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-import re
-import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from litestar import Litestar
 from litestar.handlers import BaseRouteHandler
-from litestar.types import HTTPScope, Message, Receive, Send
+from litestar.types import HTTPScope, Receive, Send
 
 from api import cors
 from api.answers import KeptAnswer, KeptAnswers, is_of_the_log
 from api.auth.callers import LOCAL_OPERATOR, TENANT_HEADER, Authentication, Caller, GuestRefused
 from api.auth.guard import is_public
 from api.auth.rate import RateLimit
+from api.finishing import READING, REQUEST_ID, Answer, Forward, etag_of, finished, header_values
 from api.problems import (
     PROBLEM_MEDIA_TYPE,
     CrossSiteRequest,
@@ -40,73 +36,16 @@ from ledger.app.access import ANONYMOUS, Principal
 from ledger.errors import AccessDenied, BodyTooLarge, SlaLedgerError, Unauthenticated
 from ledger.settings import LOOPBACK_HOSTS
 
-READING: Final = ("GET", "HEAD")
 WRITING: Final = ("POST", "PUT", "PATCH", "DELETE")
 ALLOWED_METHODS: Final = ", ".join(READING + WRITING)
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 """No route takes more; most take far less (``create_app``)."""
 VERSIONED_PREFIX: Final = "/v1/"
-NO_STORE: Final = "no-store"
-# Not "immutable": on a loopback port the next data directory serves other bytes under the same address. Files of the
-# log are the exception (api.rest.tlog): their address names the log.
-REVALIDATE: Final = "no-cache"
-PRIVATE: Final = "private, no-cache"
-REQUEST_ID: Final = b"x-request-id"
 
-SECURITY_HEADERS: Final = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-"""A route that needs others (a page) sets them itself."""
-
-Forward: TypeAlias = Callable[["_Answer", bytes, bool], Awaitable[None]]
-"""Sends a part of an answer on: (answer, bytes, whether more come)."""
 Count: TypeAlias = Callable[[str, str, int, float], None]
 """Told of each answer: (method, route, status, seconds)."""
 
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Answer:
-    """A whole response, collected before it is sent: none of ours is larger than one bundle.
-
-    But one that comes in parts and is not to be stored goes on to ``forward`` as it comes; ``begun`` says so.
-    """
-
-    status: int = 500
-    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    body: bytes = b""
-    etag: bytes | None = None
-    route: str = ""
-    """The template of the address; empty where there is no such route."""
-    forward: Forward | None = None
-    begun: bool = False
-
-    async def collect(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.headers = [(name.lower(), value) for name, value in message["headers"]]
-        elif message["type"] == "http.response.body":
-            in_parts = message.get("more_body", False) and self.header(b"cache-control") == NO_STORE.encode()
-            if self.forward is not None and (self.begun or in_parts):
-                await self.forward(self, message["body"], message.get("more_body", False))
-            else:
-                self.body += message["body"]
-
-    def header(self, name: bytes) -> bytes | None:
-        return next((value for key, value in self.headers if key == name), None)
-
-    def drop(self, *names: bytes) -> None:
-        self.headers = [(key, value) for key, value in self.headers if key not in names]
-
-    def default(self, name: bytes, value: bytes) -> None:
-        if self.header(name) is None:
-            self.headers.append((name, value))
-
 
 LOCAL_ONLY: Final = Authentication(LOCAL_OPERATOR, {}, lambda _text: "")
 """Whoever reaches the port is the operator; there are no credentials to present."""
@@ -155,7 +94,7 @@ class Edge:
         else:
             await self.app(scope, receive, send)
 
-    def _tell(self, scope: HTTPScope, answer: _Answer, seconds: float) -> None:
+    def _tell(self, scope: HTTPScope, answer: Answer, seconds: float) -> None:
         method = scope["method"] if scope["method"] in READING + WRITING else "other"
         self._count(method, answer.route, answer.status, seconds)
         if not _LOG.isEnabledFor(logging.INFO):
@@ -172,8 +111,8 @@ class Edge:
             },
         )
 
-    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> _Answer:
-        async def forward(part_of: _Answer, body: bytes, more: bool) -> None:
+    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> Answer:
+        async def forward(part_of: Answer, body: bytes, more: bool) -> None:
             if not part_of.begun:
                 finish(part_of)
                 await send({"type": "http.response.start", "status": part_of.status, "headers": part_of.headers})
@@ -182,9 +121,9 @@ class Edge:
             # The last part at once: who makes the answer waits until the client has it.
             await send({"type": "http.response.body", "body": shown, "more_body": more})
 
-        def finish(found: _Answer) -> _Answer:
-            found.headers.extend(cors.readable(_values(scope, b"origin"), guest_origin))
-            return _finished(found, scope, principal, public=_is_public(inner))
+        def finish(found: Answer) -> Answer:
+            found.headers.extend(cors.readable(header_values(scope, b"origin"), guest_origin))
+            return finished(found, scope, principal, public=_is_public(inner))
 
         allowed = _preflight(scope)
         reading, guest_origin = scope["method"] in READING, None
@@ -192,7 +131,7 @@ class Edge:
         try:
             self._check(scope, preflight=allowed is not None)
             if allowed is not None:
-                return _finished(_Answer(204, allowed), scope, ANONYMOUS, public=True)
+                return finished(Answer(204, allowed), scope, ANONYMOUS, public=True)
             caller = await self._caller(scope)
             guest_origin = caller.guest_origin
             self._admit(caller, scope)
@@ -201,7 +140,7 @@ class Edge:
             if isinstance(error, GuestRefused):
                 guest_origin = error.guest_origin
         else:
-            answer, principal = _Answer(forward=forward), caller.principal
+            answer, principal = Answer(forward=forward), caller.principal
             inner["auth"], inner["user"] = principal, caller
             if reading:
                 answer = await self._read(inner, principal, receive, forward)
@@ -210,19 +149,19 @@ class Edge:
                 answer.route = inner.get("path_template", "")
         return answer if answer.begun else finish(answer)
 
-    async def _read(self, inner: HTTPScope, principal: Principal, receive: Receive, forward: Forward) -> _Answer:
+    async def _read(self, inner: HTTPScope, principal: Principal, receive: Receive, forward: Forward) -> Answer:
         """The answer of a route, or the one it gave when the log was as it is now."""
         place = KeptAnswers.place(inner["path"], inner["query_string"], principal)
         log_size = await self._present_size(inner["path"])
         kept = None if log_size is None else self._kept.find(place, log_size)
         if kept is not None:
             headers = [(b"content-type", kept.content_type), (b"content-length", b"%d" % len(kept.body))]
-            return _Answer(200, headers, kept.body, kept.etag, kept.route)
-        answer = _Answer(forward=forward)
+            return Answer(200, headers, kept.body, kept.etag, kept.route)
+        answer = Answer(forward=forward)
         await self.app(inner, _NoBody(receive), answer.collect)
         answer.route = inner.get("path_template", "")
         if log_size is not None and answer.status == 200 and is_of_the_log(_handler_of(inner)):
-            answer.etag = _etag(answer.body, principal, public=_is_public(inner))
+            answer.etag = etag_of(answer.body, principal, public=_is_public(inner))
             content_type = answer.header(b"content-type") or b""
             self._kept.keep(place, KeptAnswer(answer.body, content_type, answer.etag, answer.route, log_size))
         return answer
@@ -240,16 +179,16 @@ class Edge:
         method = scope["method"]
         if method not in READING + WRITING and not preflight:
             raise MethodNotAllowed(f"{method[:20]} is not served", allowed=ALLOWED_METHODS)
-        hosts = _values(scope, b"host")
+        hosts = header_values(scope, b"host")
         if len(hosts) != 1 or _without_port(hosts[0]) not in self._hosts:
             named = b", ".join(hosts).decode("latin-1")[:100]
             raise HostNotServed(f"the host {named!r} is not served here; ask for {_listed(self._hosts)}", host=named)
-        lengths = _values(scope, b"content-length")
+        lengths = header_values(scope, b"content-length")
         if method in WRITING and any(not value.isdigit() or int(value[:20]) > MAX_BODY_BYTES for value in lengths):
             raise _too_large()
 
     async def _caller(self, scope: HTTPScope) -> Caller:
-        authorization, tenant = _values(scope, b"authorization"), _values(scope, TENANT_HEADER)
+        authorization, tenant = header_values(scope, b"authorization"), header_values(scope, TENANT_HEADER)
         if not authorization:
             return self._authentication.without_credentials(tenant)
         # Whoever tries credentials that do not hold is refused before the next ones cost anything.
@@ -280,7 +219,7 @@ def _address(scope: HTTPScope) -> str:
 
 def _refuse_cross_site(scope: HTTPScope) -> None:
     """A browser sends requests of any page to this machine; they must not change anything (CSRF)."""
-    sites, origins = _values(scope, b"sec-fetch-site"), _values(scope, b"origin")
+    sites, origins = header_values(scope, b"sec-fetch-site"), header_values(scope, b"origin")
     if all(site in (b"same-origin", b"none") for site in sites) and all(_is_own(scope, each) for each in origins):
         return
     named = b", ".join(origins).decode("latin-1")[:100]
@@ -290,20 +229,20 @@ def _refuse_cross_site(scope: HTTPScope) -> None:
 def _admit_guest(origin: str, scope: HTTPScope) -> None:
     if scope["method"] not in READING or not scope["path"].startswith(VERSIONED_PREFIX):
         raise AccessDenied("a guest token reads under /v1/ and does nothing else", path=scope["path"][:80])
-    if not all(each == origin.encode() or _is_own(scope, each) for each in _values(scope, b"origin")):
+    if not all(each == origin.encode() or _is_own(scope, each) for each in header_values(scope, b"origin")):
         raise AccessDenied("the guest token was made for a page of another origin", origin=origin)
 
 
 def _is_own(scope: HTTPScope, origin: bytes) -> bool:
     scheme, _, authority = origin.partition(b"://")
-    return scheme in (b"http", b"https") and [authority] == _values(scope, b"host")
+    return scheme in (b"http", b"https") and [authority] == header_values(scope, b"host")
 
 
 def _preflight(scope: HTTPScope) -> list[tuple[bytes, bytes]] | None:
     if scope["method"] != "OPTIONS":
         return None
-    method, headers = (_values(scope, b"access-control-request-" + name) for name in (b"method", b"headers"))
-    return cors.preflight(scope["path"], _values(scope, b"origin"), method, headers)
+    method, headers = (header_values(scope, b"access-control-request-" + name) for name in (b"method", b"headers"))
+    return cors.preflight(scope["path"], header_values(scope, b"origin"), method, headers)
 
 
 class _Capped:
@@ -342,14 +281,14 @@ class _NoBody:
         return message
 
 
-def _refused(error: Exception, scope: HTTPScope) -> _Answer:
+def _refused(error: Exception, scope: HTTPScope) -> Answer:
     problem = problem_of(error, scope["path"])
     if problem.status >= 500:
         _LOG.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
     headers = [(b"content-type", PROBLEM_MEDIA_TYPE.encode())]
     headers += [(name.encode(), value.encode("latin-1")) for name, value in problem_headers(error).items()]
     body = encode_problem(problem)
-    return _Answer(problem.status, [*headers, (b"content-length", b"%d" % len(body))], body)
+    return Answer(problem.status, [*headers, (b"content-length", b"%d" % len(body))], body)
 
 
 def _is_public(inner: Any) -> bool:
@@ -363,45 +302,6 @@ def _handler_of(inner: Mapping[str, Any]) -> BaseRouteHandler | None:
     return inner.get("route_handler")
 
 
-def _finished(answer: _Answer, scope: HTTPScope, principal: Principal, *, public: bool) -> _Answer:
-    """``answer`` with cache and security headers, and as a 304 where the client holds the same already."""
-    storable = answer.status == 200 and scope["method"] in READING
-    if not public:
-        answer.headers.append((b"vary", b"Authorization, Sla-Tenant"))
-    answer.default(b"cache-control", (NO_STORE if not storable else REVALIDATE if public else PRIVATE).encode())
-    if storable and answer.header(b"cache-control") != NO_STORE.encode():
-        etag = answer.etag or _etag(answer.body, principal, public=public)
-        answer.headers.append((b"etag", etag))
-        if _matches(_values(scope, b"if-none-match"), etag):
-            answer.status = 304
-            answer.drop(b"content-type", b"content-length")
-            answer.body = b""
-    for name, value in SECURITY_HEADERS:
-        answer.default(name, value)
-    given = _values(scope, REQUEST_ID)
-    named = given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else secrets.token_hex(8).encode()
-    answer.headers.append((REQUEST_ID, named))
-    return answer
-
-
-def _etag(body: bytes, principal: Principal, *, public: bool) -> bytes:
-    seen = b"" if public else _view_digest(principal)
-    return b'"%s"' % hashlib.sha256(seen + body).hexdigest().encode()
-
-
-@lru_cache(maxsize=1024)
-def _view_digest(principal: Principal) -> bytes:
-    """Names what a principal may see: equal bytes seen by two of them must not have one validator."""
-    parts = [principal.tenant, *sorted(principal.scopes), "", *sorted(principal.sla_ids or ("*",))]
-    return hashlib.sha256("\n".join(parts).encode()).digest()
-
-
-def _matches(if_none_match: list[bytes], etag: bytes) -> bool:
-    """Weak comparison, as If-None-Match asks for. Our tags hold no comma, so splitting at commas is exact."""
-    tags = [tag.strip() for tag in b",".join(if_none_match).split(b",")]
-    return b"*" in tags or any(tag.removeprefix(b"W/") == etag for tag in tags)
-
-
 def _without_port(host: bytes) -> bytes:
     end = host.find(b"]") if host.startswith(b"[") else 0
     name, colon, port = host[end:].partition(b":")
@@ -413,11 +313,7 @@ def _listed(names: Iterable[bytes]) -> str:
     return ", ".join(sorted(name.decode() for name in names))
 
 
-def _values(scope: HTTPScope, name: bytes) -> list[bytes]:
-    return [value for key, value in scope["headers"] if key.lower() == name]
-
-
-async def _send(answer: _Answer, send: Send, *, with_body: bool) -> None:
+async def _send(answer: Answer, send: Send, *, with_body: bool) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
     body = answer.body if with_body else b""
     await send({"type": "http.response.body", "body": body, "more_body": False})

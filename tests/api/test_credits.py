@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-import api.edge
+import api.finishing
 from api.auth.callers import LOCAL_OPERATOR, Authentication, Caller
 from api.edge import Edge
 from api.rest import credit_lines
@@ -291,13 +291,13 @@ class TestExport:
             ledger.credit_line(sla_id, statement, number)
         monkeypatch.setattr(credit_lines, "_CHUNK", 1024)
         collected: list[int] = []
-        collect = api.edge._Answer.collect
+        collect = api.finishing.Answer.collect
 
         async def watched(self: Any, message: Any) -> None:
             await collect(self, message)
             collected.append(len(self.body))
 
-        monkeypatch.setattr(api.edge._Answer, "collect", watched)
+        monkeypatch.setattr(api.finishing.Answer, "collect", watched)
         data = client.get("/v1/exports/credits.csv").content
         assert verify_credit_export(io.BytesIO(data)).lines == 29
         assert len(collected) > len(data) // 1024
