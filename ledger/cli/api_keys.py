@@ -43,7 +43,7 @@ def api() -> None:
     """Make, list and revoke API keys."""
 
 
-@api.command()
+@api.command(epilog="Exit codes: 0 made; 2 the tenant, the end or the data directory cannot be used.")
 @_DATA
 @_DATABASE
 @_TENANT
@@ -82,7 +82,7 @@ def create(
     note(f"key {key.key_id}: {role} of tenant {tenant}; keep it now, it cannot be shown again")
 
 
-@api.command("list")
+@api.command("list", epilog="Exit codes: 0 listed; 2 no such data directory.")
 @_DATA
 @_DATABASE
 @_TENANT
@@ -98,7 +98,7 @@ def list_keys(data_dir: Path, database: str | None, tenant: str, as_json: bool) 
     print_table(list(columns), [[str(each[name] or "-") for name in columns] for each in found])
 
 
-@api.command()
+@api.command(epilog="Exit codes: 0 revoked, now or before; 1 no such key; 2 no such data directory.")
 @_DATA
 @_DATABASE
 @_TENANT

@@ -15,7 +15,10 @@ def chain() -> None:
     """Deploy the registry on the chain of SLA_LEDGER_CHAIN_RPC."""
 
 
-@chain.command()
+@chain.command(
+    epilog="Exit codes: 0 deployed, now or before; 1 the node cannot be reached, or refuses (no money on an account); "
+    "2 no node is named, or no such data directory."
+)
 @click.option(
     "--data",
     "data_dir",

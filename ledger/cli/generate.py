@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from ledger.attest import bundle_schema, circuits
+from ledger.cli.output import print_json
 from ledger.domain import event_types
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.errors import BadInput
@@ -79,21 +80,25 @@ def generated_files() -> dict[str, str]:
 
 @click.command(epilog="Exit codes: 0 written, or all current; 1 --check found a file that is not current.")
 @click.option("--check", is_flag=True, help="Write nothing; name files that are missing or not current.")
-def generate(check: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def generate(check: bool, as_json: bool) -> int:
     """Write the files that are generated from code, or compare them (--check). Works in a clone only."""
     root = Path(__file__).resolve().parents[2]
     if not (root / "pyproject.toml").is_file():
         raise BadInput("generated files belong to a clone of the repository, and this is an installed package")
-    stale = 0
+    stale = []
     for relative, text in sorted(generated_files().items()):
         path = root / relative
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue
-        stale += 1
+        stale.append(relative)
         if check:
             click.echo(f"{relative} is not current; run: sla-ledger generate", err=True)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        if not as_json:
             click.echo(f"wrote {relative}")
+    if as_json:
+        print_json({"not_current" if check else "written": stale})
     return 1 if check and stale else 0

@@ -30,30 +30,32 @@ def keys() -> None:
     """Create, list and rotate the log's Ed25519 keys; make and revoke API keys."""
 
 
-@keys.command()
+@keys.command(epilog="Exit codes: 0 made; 2 the file is there already or cannot be written, or no key has that name.")
 @click.option("--name", required=True, help="Key name: the log's origin, such as example.com/log.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="New file for the private key (mode 0600).")
-def create(name: str, out: Path) -> None:
+@_JSON
+def create(name: str, out: Path, as_json: bool) -> None:
     """Make a key, write it to a new file, print its public half (vkey)."""
     key = NoteKey(name, SigningKey(os.urandom(SEED_BYTES)))
     save_note_key(out, key)
-    click.echo(key.key.vkey())
+    _print_vkey(key.key.vkey(), as_json=as_json)
 
 
-@keys.command()
+@keys.command(epilog="Exit codes: 0 shown; 2 the file holds no such key, or no such data directory.")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--data", "data_dir", type=click.Path(path_type=Path), help="Data directory: its present log key.")
-def show(file: Path | None, data_dir: Path | None) -> None:
+@_JSON
+def show(file: Path | None, data_dir: Path | None, as_json: bool) -> None:
     """Print the public half (vkey) of the key in FILE, or of a data directory's present log key."""
     if (file is None) == (data_dir is None):
         raise click.UsageError("name either a key file or --data DIR")
     if file is not None:
-        click.echo(_load_named(file).key.vkey())
+        _print_vkey(_load_named(file).key.vkey(), as_json=as_json)
     elif data_dir is not None:
-        click.echo(_described(data_dir)[-1]["vkey"])
+        _print_vkey(str(_described(data_dir)[-1]["vkey"]), as_json=as_json)
 
 
-@keys.command("list")
+@keys.command("list", epilog="Exit codes: 0 listed; 2 no such data directory.")
 @_DATA
 @_JSON
 def list_keys(data_dir: Path, as_json: bool) -> None:
@@ -74,7 +76,10 @@ def list_keys(data_dir: Path, as_json: bool) -> None:
     print_table(["from size", "below", "held", "vkey"], rows)
 
 
-@keys.command()
+@keys.command(
+    epilog="Exit codes: 0 rotated; 1 the key cannot follow the present one; 2 a key file or the data directory cannot "
+    "be used."
+)
 @_DATA
 @click.option("--key", "file", type=click.Path(path_type=Path), help="File of the new key; made anew without it.")
 @_JSON
@@ -96,6 +101,13 @@ def rotate(data_dir: Path, file: Path | None, as_json: bool) -> None:
 
 
 keys.add_command(api)
+
+
+def _print_vkey(vkey: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"vkey": vkey})
+        return
+    click.echo(vkey)
 
 
 def _described(data_dir: Path) -> list[dict[str, object]]:

@@ -30,7 +30,7 @@ DATABASE = click.option(
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-@click.command("fsck")
+@click.command("fsck", epilog="Exit codes: 0 clean; 1 findings; 2 the input cannot be used.")
 @DATA
 @click.option(
     "--checkpoint",
@@ -50,8 +50,7 @@ def fsck_command(
     """Hash everything stored again: payloads, headers, leaves, tiles, checkpoints; compare streams, idempotency keys
     and views with the events. Changes nothing.
 
-    The pin beside the log's key counts as a checkpoint that is kept elsewhere. Exit code 0: clean; 1: findings;
-    2: the input cannot be used.
+    The pin beside the log's key counts as a checkpoint that is kept elsewhere.
     """
     progress = ProgressLine()
     with open_data_directory(data_dir, vkeys, database_url=database_url) as data:

@@ -25,7 +25,7 @@ def outbox() -> None:
 @outbox.command("list", epilog="Exit codes: 0 listed; 2 no such data directory.")
 @DATA
 @click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Default: parked and pending.")
-@click.option("--limit", type=click.IntRange(1, MAX_SHOWN), default=100, show_default=True)
+@click.option("--limit", type=click.IntRange(1, MAX_SHOWN), default=100, show_default=True, help="How many.")
 @DATABASE
 @AS_JSON
 def list_command(data_dir: Path, states: tuple[str, ...], limit: int, database_url: str | None, as_json: bool) -> None:

@@ -6,17 +6,21 @@ from pathlib import Path
 
 import click
 
-from ledger.cli.output import note
+from ledger.cli.output import note, print_json
 from ledger.errors import BadInput
 
 
-@click.command()
+@click.command(
+    epilog="Exit codes: 0 exported; 1 no such entry, or no checkpoint covers it yet; 2 the file or data directory "
+    "cannot be used."
+)
 @click.argument("entry", metavar="SEQ|STATEMENT_ID")
 @click.option(
     "--data", "data_dir", type=click.Path(path_type=Path), required=True, help="Data directory, as `demo` writes it."
 )
 @click.option("--out", type=click.Path(path_type=Path), help="File to write, usually *.tlog-proof; stdout without it.")
-def proof(entry: str, data_dir: Path, out: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, the proof within it.")
+def proof(entry: str, data_dir: Path, out: Path | None, as_json: bool) -> None:
     """Export the inclusion proof of a log entry, by its position or by the statement it issued."""
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
 
@@ -27,11 +31,14 @@ def proof(entry: str, data_dir: Path, out: Path | None) -> None:
         made = log.proof(int(entry)) if entry.isascii() and entry.isdigit() else log.statement_proof(entry)
     finally:
         services.close()
-    if out is None:
+    if out is not None:
+        try:
+            out.write_bytes(made)
+        except OSError as error:
+            raise BadInput(f"{out} cannot be written: {error.strerror}", file=str(out)) from error
+    if as_json:
+        print_json({"entry": entry, "file": None if out is None else str(out), "tlog_proof": made.decode()})
+    elif out is None:
         click.echo(made, nl=False)
-        return
-    try:
-        out.write_bytes(made)
-    except OSError as error:
-        raise BadInput(f"{out} cannot be written: {error.strerror}", file=str(out)) from error
-    note(f"wrote {out}")
+    else:
+        note(f"wrote {out}")

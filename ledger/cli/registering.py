@@ -72,7 +72,9 @@ def add(
         note("not registered on chain: the customer did not sign that, or no circuit attests the statements")
 
 
-@click.command()
+@click.command(
+    epilog="Exit codes: 0 shown; 1 the parties have not signed; 2 not valid, or no circuit attests statements of it."
+)
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @DATA
 @click.option("--first-period", metavar="PERIOD", help="As of `agreements add`.")
@@ -93,7 +95,7 @@ def digest(path: Path, data_dir: Path, first_period: str | None, database_url: s
     click.echo(f"0x{request.digest.hex()}")
 
 
-@click.command()
+@click.command(epilog="Exit codes: 0 shown; 2 no such data directory.")
 @DATA
 @DATABASE
 @AS_JSON

@@ -24,7 +24,10 @@ SERVER = "api.server"
 DASHBOARD = "/dashboard"
 
 
-@click.command()
+@click.command(
+    epilog="Exit codes: 0 stopped by Ctrl-C or SIGTERM; 1 the database cannot be reached; 2 a setting or the data "
+    "directory cannot be used, or the port is taken."
+)
 @click.option("--data", "data_dir", metavar="DIR", help="Data directory, as `demo` writes it.  [env: SLA_LEDGER_DATA]")
 @click.option(
     "--database",

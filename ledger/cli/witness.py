@@ -15,7 +15,10 @@ SERVER = "api.server"
 DEFAULT_PORT = 8001
 
 
-@click.command()
+@click.command(
+    epilog="Exit codes: 0 stopped by Ctrl-C or SIGTERM; 2 a key, a name or the directory cannot be used, or the port "
+    "is taken."
+)
 @click.option("--data", "data_dir", type=click.Path(path_type=Path), required=True, help="The witness's own directory.")
 @click.option("--log-vkey", "log_vkeys", multiple=True, required=True, help="Key of a log to watch; repeatable.")
 @click.option("--name", help="The witness's name, such as witness.example/w1; kept at first use.")

@@ -16,6 +16,14 @@ from ledger.cli.opening import DATA, DATABASE
 from ledger.cli.output import note
 from ledger.settings import LogFormat, LogSettings, WorkerSettings
 
+EXITS = (
+    "Exit codes: 0 stopped by SIGTERM or Ctrl-C; 1 broker or database cannot be reached; 2 no broker is set, or the "
+    "data directory cannot be used."
+)
+LOG_AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Log as lines of JSON, on stderr: SLA_LEDGER_LOG_FORMAT=json."
+)
+
 WORKERS = "ledger.workers.run"
 """Found by its name, as subcommands are: command line and workers are strangers to each other."""
 
@@ -28,55 +36,63 @@ def worker() -> None:
     """Work a ledger in processes of their own: workers, the relay that tells them, the beat that knows the time."""
 
 
-@worker.command()
+@worker.command(epilog=EXITS)
 @click.argument("stages", nargs=-1, type=click.Choice(STAGES))
 @DATA
 @DATABASE
 @click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Work at a time.")
-def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, processes: int) -> None:
+@LOG_AS_JSON
+def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, processes: int, as_json: bool) -> None:
     """Work STAGES; without any, all but `prove`, which takes a processor for seconds and wants workers of its own."""
-    settings, open_services = _opener(data_dir, database_url)
-    _log()
+    settings, open_services = _opener(data_dir, database_url, as_json=as_json)
+    _log(as_json=as_json)
     importlib.import_module(WORKERS).run_worker(
         settings, open_services, stages=stages or ALL_BUT_PROVE, processes=processes
     )
 
 
-@worker.command()
+@worker.command(epilog=EXITS)
 @DATA
 @DATABASE
-def relay(data_dir: Path, database_url: str | None) -> None:
+@LOG_AS_JSON
+def relay(data_dir: Path, database_url: str | None, as_json: bool) -> None:
     """Tell the workers of the work that is due, again and again until it is taken. One is enough; more do no harm."""
-    settings, open_services = _opener(data_dir, database_url)
-    importlib.import_module(WORKERS).run_relay(settings, open_services, notify=_log())
+    settings, open_services = _opener(data_dir, database_url, as_json=as_json)
+    importlib.import_module(WORKERS).run_relay(settings, open_services, notify=_log(as_json=as_json))
 
 
-@worker.command()
+@worker.command(epilog=EXITS)
 @DATA
 @DATABASE
-def beat(data_dir: Path, database_url: str | None) -> None:
+@LOG_AS_JSON
+def beat(data_dir: Path, database_url: str | None, as_json: bool) -> None:
     """Close periods when their grace is over, and sign the log. One is enough; more do no harm."""
-    settings, open_services = _opener(data_dir, database_url)
-    importlib.import_module(WORKERS).run_beat(settings, open_services, notify=_log())
+    settings, open_services = _opener(data_dir, database_url, as_json=as_json)
+    importlib.import_module(WORKERS).run_beat(settings, open_services, notify=_log(as_json=as_json))
 
 
-def _opener(data_dir: Path, database_url: str | None) -> tuple[WorkerSettings, Callable[[], Any]]:
+def _opener(data_dir: Path, database_url: str | None, *, as_json: bool) -> tuple[WorkerSettings, Callable[[], Any]]:
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
 
-    settings = WorkerSettings.read(os.environ)
-    return settings, partial(open_data, data_dir, notify=_notify(), database_url=database_url, workers=settings)
+    settings, notify = WorkerSettings.read(os.environ), _notify(_log_settings(as_json=as_json))
+    return settings, partial(open_data, data_dir, notify=notify, database_url=database_url, workers=settings)
 
 
-def _notify() -> Callable[[str], None]:
+def _log_settings(*, as_json: bool) -> LogSettings:
+    return LogSettings.read({**os.environ, "SLA_LEDGER_LOG_FORMAT": "json"} if as_json else os.environ)
+
+
+def _notify(settings: LogSettings) -> Callable[[str], None]:
     """Where notices go: to people, or into the log that somebody collects."""
     from ledger.wiring.logs import log_notice
 
-    return log_notice if LogSettings.read(os.environ).format is LogFormat.JSON else note
+    return log_notice if settings.format is LogFormat.JSON else note
 
 
-def _log() -> Callable[[str], None]:
-    """Set up this process's log as the settings say; where its notices go."""
+def _log(*, as_json: bool) -> Callable[[str], None]:
+    """Set up this process's log as settings and options say; where its notices go."""
     from ledger.wiring.logs import configure_logs
 
-    configure_logs(LogSettings.read(os.environ))
-    return _notify()
+    settings = _log_settings(as_json=as_json)
+    configure_logs(settings)
+    return _notify(settings)

@@ -92,6 +92,11 @@ def test_a_new_key_is_private_and_shown_by_its_public_half(tmp_path: Path, capsy
     shown = capsys.readouterr()
     assert shown.out.strip() == vkey
     assert not SECRET.search(shown.out + shown.err)
+    assert main(["keys", "show", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"vkey": vkey}
+    other = ["keys", "create", "--name", "example.com/log", "--out", str(tmp_path / "other.key"), "--json"]
+    assert main(other) == 0
+    assert parse_vkey(json.loads(capsys.readouterr().out)["vkey"]).name == "example.com/log"
     assert main(["keys", "create", "--name", "example.com/log", "--out", str(file)]) == 2
     assert "not overwritten" in capsys.readouterr().err
 
@@ -233,6 +238,8 @@ def test_a_proof_is_exported_and_holds(data: Path, tmp_path: Path, capsys: pytes
     assert main(["proof", "1", "--data", str(data), "--out", str(file)]) == 0
     assert main(["proof", "1", "--data", str(data)]) == 0
     assert capsys.readouterr().out.encode() == file.read_bytes()
+    assert main(["proof", "1", "--data", str(data), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"entry": "1", "file": None, "tlog_proof": file.read_text()}
     proof = parse_tlog_proof(file.read_bytes())
     with opened(data) as services, services.database.read() as tx:
         entry, identity = tx.events.at(1).entry, services.log_signer.identity
