@@ -30,6 +30,9 @@ class ObjectiveDelta:
     id: strawberry.ID
     good: CountDelta
     valid: CountDelta
+    undecided: CountDelta | None = strawberry.field(
+        description="Counts that the data leave open; null where they do not differ"
+    )
     old_state: str | None
     new_state: str | None
 
@@ -47,6 +50,7 @@ def deltas_of(rows: list[Mapping[str, Any]]) -> list[ObjectiveDelta]:
             id=strawberry.ID(row["id"]),
             good=_count_delta(row["good"]),
             valid=_count_delta(row["valid"]),
+            undecided=_count_delta(row["undecided"]) if "undecided" in row else None,
             old_state=row["state"]["old"],
             new_state=row["state"]["new"],
         )

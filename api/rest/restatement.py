@@ -40,6 +40,9 @@ class ObjectiveDelta(msgspec.Struct, frozen=True):
     good: CountDelta
     valid: CountDelta
     state: StateDelta
+    undecided: Annotated[
+        CountDelta | None, msgspec.Meta(description="Counts that the data leave open; null where they do not differ")
+    ] = None
 
 
 class CreditDelta(msgspec.Struct, frozen=True):

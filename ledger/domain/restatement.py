@@ -42,7 +42,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], currency: str) -
     """``objective_deltas``, of the objectives that differ, and ``credit_delta`` of two statements of one period.
 
     Both are what statements say (payloads of ``statement_issued``). A withheld one owes nothing, so that a difference
-    from it counts from 0; its amount is null.
+    from it counts from 0; its amount is null. ``undecided`` counts stand where they differ, and nowhere else.
     """
     before = {result["id"]: result for result in old["objectives"]}
     after = {result["id"]: result for result in new["objectives"]}
@@ -51,6 +51,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], currency: str) -
             "id": name,
             **{count: _delta(before.get(name), after.get(name), count) for count in _COUNTS},
             "state": {"old": _of(before.get(name), "state"), "new": _of(after.get(name), "state")},
+            **_undecided(before.get(name), after.get(name)),
         }
         for name in {**before, **after}
         if before.get(name) != after.get(name)
@@ -67,6 +68,13 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], currency: str) -
 def _delta(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
     before, after = _of(old, name), _of(new, name)
     return {"old": before, "new": after, "difference": (after or 0) - (before or 0)}
+
+
+def _undecided(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A result without the member has none that is undecided, which differs from no result at all."""
+    before, after = (result if result is None else {"undecided": 0, **result} for result in (old, new))
+    delta = _delta(before, after, "undecided")
+    return {"undecided": delta} if delta["difference"] else {}
 
 
 def _of(result: Mapping[str, Any] | None, name: str) -> Any:

@@ -39,7 +39,9 @@ _OBJECTIVE_DELTA = Object(
         "good": _COUNT_DELTA,
         "valid": _COUNT_DELTA,
         "state": Object({"old": Nullable(_STATE), "new": Nullable(_STATE)}),
-    }
+    },
+    # Where it differs.
+    {"undecided": _COUNT_DELTA},
 )
 
 STATEMENT_ADDED: Mapping[str, Shape] = {
