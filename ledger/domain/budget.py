@@ -20,7 +20,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.methods.registry import METHODS, Measured, Measuring, grid_of
 from ledger.domain.money import PARTS_PER_BILLION
 from ledger.domain.objective import Objective
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.window import Window, WindowState
 
 ASSUMPTION = "what failed and what was valid go on as they did in this window"
 
@@ -135,18 +135,11 @@ def budget_reports(
 
 
 def _as_if_over(windows: Sequence[Window], judged: int) -> list[Window]:
-    """The period as it will be if nothing happens any more."""
+    """The period as it will be if nothing happens any more; windows without data have no counts."""
     return [
         *windows[:judged],
-        *(
-            replace(window, state=WindowState.OBSERVED, cells=tuple(map(_idle, window.cells)))
-            for window in windows[judged:]
-        ),
+        *(replace(window, state=WindowState.OBSERVED) for window in windows[judged:]),
     ]
-
-
-def _idle(_: Cell) -> Cell:
-    return Cell(0, 0)  # same: only the methods that divide by time ask, and an interval is one whatever was in it
 
 
 def _burn(

@@ -64,21 +64,17 @@ class Period:
         return f"{self.first.isoformat()}/{self.length}"
 
 
-@lru_cache(maxsize=64)  # same: how many are kept changes no result
+@lru_cache(maxsize=64)
 def load_zone(name: str) -> ZoneInfo:
     """The IANA zone ``name`` by the rules of the ``tzdata`` package. Raises ``CalendarInvalid``."""
-    too_long = len(name) > 64  # same: no zone has a name near that long
-    if too_long or not _ZONE_NAME.fullmatch(name):
-        raise CalendarInvalid(
-            f"unknown time zone {name[:64]!r}; write an IANA name such as Europe/Berlin", zone=name[:64]
-        )
-    resource = importlib.resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
     try:
-        with resource.open("rb") as stream:
+        if not _ZONE_NAME.fullmatch(name):
+            raise ValueError("no name of a zone")
+        with importlib.resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as stream:
             return ZoneInfo.from_file(stream, key=name)
     except (OSError, ValueError) as error:
         raise CalendarInvalid(
-            f"unknown time zone {name!r}; write an IANA name such as Europe/Berlin", zone=name
+            f"unknown time zone {name[:64]!r}; write an IANA name such as Europe/Berlin", zone=name[:64]
         ) from error
 
 
@@ -122,7 +118,7 @@ def first_date(period: str) -> date:
     return parse_date(period.partition("/")[0])
 
 
-@lru_cache(maxsize=1)  # same: how many are kept changes no result
+@lru_cache(maxsize=1)
 def tzdata_version() -> str:
     """The release of the zone rules that periods follow, such as ``2026a``."""
     rules = importlib.resources.files("tzdata").joinpath("zoneinfo", "tzdata.zi")
@@ -136,7 +132,7 @@ def add_months(day: date, months: int) -> date:
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
-@lru_cache(maxsize=4096)  # same: how many are kept changes no result
+@lru_cache(maxsize=4096)
 def day_start_ns(day: date, zone: ZoneInfo, day_start_s: int = 0) -> int:
     """The first instant of a local day, which starts ``day_start_s`` seconds after midnight by the wall clock.
 

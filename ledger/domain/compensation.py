@@ -285,7 +285,7 @@ def _tiers(
 def amount_of_tier(step: TierStep) -> Fraction:
     """What the tier of one objective gives of the charges recorded for it."""
     if step.base is None:
-        return Fraction(0)  # same: only a tier with charges of its own is asked
+        return Fraction(0)
     return step.base.amount * Fraction(step.credit_bps, BASIS_POINTS)
 
 

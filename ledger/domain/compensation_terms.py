@@ -37,11 +37,7 @@ _RULE = Either(
                 "method": OneOf(("impact-v1",)),
                 "objective": OBJECTIVE_ID_TEXT,
                 "unit_price": DECIMAL,
-                "level_coefficients": MapOf(
-                    "L[1-4]",
-                    DECIMAL,
-                    4,  # same: there are no more levels
-                ),
+                "level_coefficients": MapOf("L[1-4]", DECIMAL, 4),
             }
         ),
         **INCIDENT_RULES,

@@ -179,7 +179,7 @@ def _capped(ruled: Ruled, part: Interval, capped_at_ns: int, terms: ExclusionTer
 def _parts(rulings: Sequence[Ruled]) -> tuple[tuple[Interval, int], ...]:
     """The union of what is honoured, cut where another exclusion comes first; the rulings are in order of start."""
     parts: list[tuple[Interval, int]] = []
-    end_ns = 0  # same: any instant before all others does
+    end_ns = 0
     for at, each in enumerate(rulings):
         if each.honoured is not None and each.honoured.end_ns > end_ns:
             parts.append((Interval(max(each.honoured.start_ns, end_ns), each.honoured.end_ns), at))
@@ -195,7 +195,7 @@ def _calendar_unit(instant_ns: int, zone: str, unit: str) -> tuple[int, int]:
 def _seconds(duration_ns: int) -> str:
     """Seconds, to the last digit that is not zero."""
     whole, rest = divmod(duration_ns, SECOND_NS)
-    return f"{whole}.{rest:09}".rstrip("0") if rest else str(whole)  # same: what is stripped is single characters
+    return f"{whole}.{rest:09}".rstrip("0") if rest else str(whole)
 
 
 def _order(exclusion: Exclusion) -> tuple[int, int, str]:

@@ -128,7 +128,7 @@ def method_of(rule: IncidentRule) -> str:
 
 def percent_text_bps(text: str) -> int:
     """``"12.5 %"`` as basis points; raises ``MoneyInvalid``."""
-    return money.percent_basis_points(text.removesuffix("%").rstrip(" "))  # same: what is stripped is single characters
+    return money.percent_basis_points(text.removesuffix("%").rstrip(" "))
 
 
 def read_incident_rule(

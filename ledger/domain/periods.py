@@ -196,7 +196,7 @@ def count_windows(period: Period, window_seconds: int) -> int:
     return count
 
 
-@lru_cache(maxsize=1024)  # same: how many are kept changes no result
+@lru_cache(maxsize=1024)
 def most_windows(grid: PeriodGrid, window_seconds: int) -> int:
     """Windows of the longest period of a grid.
 

@@ -25,7 +25,7 @@ _CALLS, _LINES = 10, 500
 _ON_IMPORT = ""
 # Some lines are run by nearly all tests. A change there that a good share of them does not notice is said to survive:
 # the tests of its own module, which are always tried, should.
-_ENOUGH_SECONDS = 15
+_ENOUGH_SECONDS = 5
 _EXAMPLES = 10
 
 _Tracer = Callable[[FrameType, str, Any], Any]

@@ -3,9 +3,11 @@
 * a constant: a number by one, ``True`` and ``False`` swapped, a text of the code (no docstring, no message) altered;
 * a comparison: ``<`` and ``<=``, ``==`` and ``!=``, ``in`` and ``not in``, ``is`` and ``is not``;
 * arithmetic: ``+`` and ``-``, ``*`` and ``//``, a sign or ``not`` left out;
-* ``and`` and ``or``; ``min`` and ``max``, ``any`` and ``all``.
+* ``and`` and ``or``; ``min`` and ``max``, ``any`` and ``all``;
+* a condition that always holds, or never;
+* a statement that is left out: a call, a change of a name or of an element, ``break``, ``continue``, ``raise``.
 
-A line that ends in ``# same: why`` is left alone: its changes give the same program.
+What changes nothing that could be observed is listed in ``tests.mutation.equivalent``.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ _ARITHMETIC = {
     ast.Mod: ("%", "//"),
     ast.Pow: ("**", "*"),
 }
+KINDS = ("constant", "comparison", "arithmetic", "logic", "condition", "statement")
 _LOGIC = {ast.And: ("and", "or"), ast.Or: ("or", "and")}
 _NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
-_SAME = re.compile(r"#\s*same:\s*\S+")
 # Calls whose texts are for people.
 _MESSAGES = frozenset(
     {"fail", "ValueError", "ImplausibleCounts", "NotCanonical"}
@@ -49,8 +51,8 @@ _MESSAGES = frozenset(
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: ``old`` at line and column (from 1 and 0) becomes ``new``. ``kind`` is constant, comparison,
-    arithmetic or logic."""
+    """One change: ``old`` at line and column (from 1 and 0) becomes ``new``. ``kind`` is one of ``KINDS``, ``source``
+    the line as it was, without what indents it, and ``text`` the whole changed module."""
 
     path: Path
     kind: str
@@ -58,14 +60,20 @@ class Mutant:
     column: int
     old: str
     new: str
+    source: str
     text: str
 
+    @property
+    def change(self) -> str:
+        """``old -> new`` of the change."""
+        return f"{self.old} -> {self.new}"
+
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}:{self.column + 1}: {self.old} -> {self.new} ({self.kind})"
+        return f"{self.path}:{self.line}:{self.column + 1}: {self.change} ({self.kind})"
 
 
 def mutants(path: Path, source: str) -> list[Mutant]:
-    """Every mutant of a module, in the order of its lines. ``text`` is the whole changed module."""
+    """Every mutant of a module, in the order of its lines."""
     return sorted(_Maker(path, source).all(), key=lambda each: (each.line, each.column, each.new))
 
 
@@ -75,14 +83,16 @@ class _Maker:
         self._lines = source.splitlines(keepends=True)
         self._tree = ast.parse(source)
         self._skipped = set(self._not_code())
+        self._under_condition = {
+            id(node.body[0]) for node in ast.walk(self._tree) if isinstance(node, ast.If) and len(node.body) == 1
+        }
 
     def all(self) -> Iterator[Mutant]:
         for node in ast.walk(self._tree):
-            if id(node) in self._skipped or not hasattr(node, "lineno"):
-                continue
-            if any(_SAME.search(line) for line in self._lines[node.lineno - 1 : node.end_lineno]):
-                continue
-            yield from self._of(node)
+            if id(node) not in self._skipped:
+                yield from self._of(node)
+                yield from self._conditions(node)
+                yield from self._statements(node)
 
     def _of(self, node: ast.AST) -> Iterator[Mutant]:
         match node:
@@ -117,6 +127,52 @@ class _Maker:
         elif isinstance(node.value, str) and node.value and node.lineno == node.end_lineno:
             yield self._mutant("constant", node.lineno, node.col_offset, old, repr(node.value + "~"))
 
+    def _conditions(self, node: ast.AST) -> Iterator[Mutant]:
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test):
+                yield self._replaced("condition", test, "True")
+                yield self._replaced("condition", test, "False")
+            case ast.While(test=test):
+                yield self._replaced("condition", test, "False")
+            case ast.comprehension(ifs=tests):
+                for test in tests:
+                    yield self._replaced("condition", test, "True")
+                    yield self._replaced("condition", test, "False")
+            case ast.match_case(guard=ast.expr() as test):
+                yield self._replaced("condition", test, "True")
+                yield self._replaced("condition", test, "False")
+            case _:
+                pass
+
+    def _statements(self, node: ast.AST) -> Iterator[Mutant]:
+        """A ``raise`` alone under its condition is left: that the condition never holds is the same change."""
+        match node:
+            case ast.Expr(value=ast.Constant()):
+                pass
+            case ast.Expr() | ast.AugAssign() | ast.Break() | ast.Continue() | ast.Delete():
+                yield self._replaced("statement", node, "pass")
+            case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
+                yield self._replaced("statement", node, "pass")
+            case ast.Raise() if id(node) not in self._under_condition:
+                yield self._replaced("statement", node, "pass")
+            case _:
+                pass
+
+    def _replaced(self, kind: str, node: ast.expr | ast.stmt, new: str) -> Mutant:
+        """All of a node by one word, with as many lines as before, so that lines keep their numbers."""
+        first, last = node.lineno, node.end_lineno or node.lineno
+        start, end = node.col_offset, node.end_col_offset or 0
+        lines = [line.encode() for line in self._lines]
+        more = last - first
+        word = f"({new}{chr(10) * more})" if more and isinstance(node, ast.expr) else new
+        after = b"" if isinstance(node, ast.expr) or not more else b"\n" * more
+        old = ast.get_source_segment("".join(self._lines), node) or ""
+        rest = lines[last - 1][end:]
+        text = b"".join([*lines[: first - 1], lines[first - 1][:start], word.encode(), after, rest, *lines[last:]])
+        return Mutant(
+            self._path, kind, first, start, " ".join(old.split()), new, self._lines[first - 1].strip(), text.decode()
+        )
+
     def _between(self, kind: str, left: ast.expr, right: ast.expr, change: tuple[str, str] | None) -> Iterator[Mutant]:
         """Change the operator that stands between two nodes on one line, or at the edge of two."""
         if change is None:
@@ -139,7 +195,9 @@ class _Maker:
         assert changed[column:].startswith(old.encode()), (self._path, line, column, old)
         changed = changed[:column] + new.encode() + changed[column + len(old.encode()) :]
         text = "".join([*self._lines[: line - 1], changed.decode(), *self._lines[line:]])
-        return Mutant(self._path, kind, line, column, old, new.strip() or "nothing", text)
+        return Mutant(
+            self._path, kind, line, column, old, new.strip() or "nothing", self._lines[line - 1].strip(), text
+        )
 
     def _not_code(self) -> Iterator[int]:
         """What no program depends on: docstrings, annotations, and texts in messages and formatted texts."""

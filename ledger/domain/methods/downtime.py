@@ -49,7 +49,7 @@ def with_excluded_up(objective: Objective, series: Series) -> Series:
     if _rule(objective).scheduled:
         return series
     of_all = map(sum, zip(series.good, series.bad, strict=True))
-    most = max(of_all, default=0)  # same: of no windows none is excluded
+    most = max(of_all, default=0)
     up = [
         most if state is WindowState.EXCLUDED else good for good, state in zip(series.good, series.states, strict=True)
     ]

@@ -18,7 +18,7 @@ from ledger.domain.objective import Objective
 from ledger.domain.window import WindowState
 
 # Any power of ten above 10^9 gives the same results; this one nearly always at once.
-_SCALE = 10**30  # same: see above
+_SCALE = 10**30
 
 
 def mean_of_intervals(objective: Objective, series: Series, base_seconds: int) -> Counts:
@@ -43,12 +43,15 @@ def _billionths_rounded_up(errors: Sequence[tuple[int, int]]) -> int:
     number that is it; only where they do not, the fractions themselves are added up.
     """
     low = sum(bad * _SCALE // valid for bad, valid in errors)
-    unit = _SCALE // PARTS_PER_BILLION
-    rounded = -(-low // unit)
-    if rounded == -(-(low + len(errors)) // unit):
+    rounded, at_most = (_rounded_up(scaled, _SCALE // PARTS_PER_BILLION) for scaled in (low, low + len(errors)))
+    if rounded == at_most:
         return rounded
     exact = sum((Fraction(bad, valid) for bad, valid in errors), Fraction(0)) * PARTS_PER_BILLION
-    return -(-exact.numerator // exact.denominator)
+    return _rounded_up(exact.numerator, exact.denominator)
+
+
+def _rounded_up(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)
 
 
 def _windows(objective: Objective, base_seconds: int) -> int:

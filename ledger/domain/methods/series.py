@@ -65,7 +65,7 @@ class Series:
         starts = range(0, len(self) - windows + 1, step)
 
         def summed(column: Sequence[int]) -> list[int]:
-            before = list(accumulate(column, initial=0))  # same: only differences are taken
+            before = list(accumulate(column, initial=0))
             return [before[at + windows] - before[at] for at in starts]
 
         # By sums, too: slices that roll on by one window each would look at every window many thousand times.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,25 @@ def test_a_partial_interval_at_the_end_does_not_count() -> None:
 )
 def test_the_sum_is_rounded_up_once(fractions: list[tuple[int, int]], expected: int) -> None:
     assert interval_mean._billionths_rounded_up(fractions) == expected
+
+
+def test_a_loss_that_is_above_a_billionth_by_less_than_any_scale_is_rounded_up() -> None:
+    """Four intervals of some 2^28 requests each, whose error rates sum to a whole number and 10^-33."""
+    valid = [2**28 - 1, 2**28 - 2, 2**28 - 3, 2**28 - 5]
+    product = math.prod(valid)
+    errors = [(pow(product // of, -1, of), of) for of in valid]
+    whole = sum(Fraction(bad, of) for bad, of in errors) - Fraction(1, product)
+    assert whole.denominator == 1
+    assert interval_mean._billionths_rounded_up(errors) == whole * PARTS_PER_BILLION + 1
+
+
+def test_a_month_of_intervals_that_have_no_divisor_in_common_is_added_up_at_once() -> None:
+    errors = [(7, 10**8 + at) for at in range(8_640)]
+    started = time.process_time()
+    lost = interval_mean._billionths_rounded_up(errors)
+    assert time.process_time() - started < 5  # the fractions themselves take minutes
+    finer = sum(7 * 10**60 // of for _, of in errors)
+    assert (lost - 1) * 10**51 < finer < lost * 10**51
 
 
 VALID = st.integers(1, 50) | st.integers(1, 2**28 - 1)

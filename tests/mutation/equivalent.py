@@ -1,0 +1,61 @@
+"""Mutants that give the same program for everybody who looks at its results: each by its line, its change and why.
+
+A test refuses an entry whose line is not there any more. ``--equivalent`` tries them all: what a test notices is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tests.mutation.children import DOMAIN
+from tests.mutation.mutants import Mutant
+
+
+class Same(NamedTuple):
+    """``change`` of a ``line`` (without what indents it) in ``module``, a path within ``ledger/domain``."""
+
+    module: str
+    line: str
+    change: str
+    why: str
+
+
+_CACHE = "how many are kept changes no result"
+_CHARACTERS = "what is stripped is single characters"
+
+EQUIVALENT = (
+    Same("calendar.py", "@lru_cache(maxsize=64)", "64 -> 65", _CACHE),
+    Same("calendar.py", "@lru_cache(maxsize=1)", "1 -> 2", _CACHE),
+    Same("calendar.py", "@lru_cache(maxsize=4096)", "4096 -> 4097", _CACHE),
+    Same("periods.py", "@lru_cache(maxsize=1024)", "1024 -> 1025", _CACHE),
+    Same("methods/interval_mean.py", "_SCALE = 10**30", "30 -> 31", "any power of ten from 10^9 on bounds as well"),
+    Same("methods/series.py", "before = list(accumulate(column, initial=0))", "0 -> 1", "only differences are taken"),
+    Same("methods/downtime.py", "most = max(of_all, default=0)", "0 -> 1", "of no windows none is excluded"),
+    Same("exclusions.py", "end_ns = 0", "0 -> 1", "any instant before all others does"),
+    Same(
+        "exclusions.py",
+        'return f"{whole}.{rest:09}".rstrip("0") if rest else str(whole)',
+        "\"0\" -> '0~'",
+        _CHARACTERS,
+    ),
+    Same(
+        "incident_rules.py",
+        'return money.percent_basis_points(text.removesuffix("%").rstrip(" "))',
+        "\" \" -> ' ~'",
+        _CHARACTERS,
+    ),
+    Same("compensation_terms.py", '"level_coefficients": MapOf("L[1-4]", DECIMAL, 4),', "4 -> 5", "four names"),
+)
+
+
+def equivalent(mutants: Iterable[Mutant]) -> tuple[frozenset[Mutant], tuple[Same, ...]]:
+    """Which of the mutants are listed, and which entries no mutant answers to."""
+    by_key = {(same.module, same.line, same.change): same for same in EQUIVALENT}
+    found, left = set(), dict(by_key)
+    for mutant in mutants:
+        key = (str(mutant.path.relative_to(DOMAIN)), mutant.source, mutant.change)
+        if key in by_key:
+            found.add(mutant)
+            left.pop(key, None)
+    return frozenset(found), tuple(left.values())
