@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from ledger.attest.circuits import load_circuits
 from ledger.attest.prover import Groth16Prover
 from ledger.attest.signing import NoteKey, verify
 from ledger.attest.zk_keys import KeyCache
-from ledger.domain.canonical import canonical_bytes, parse_json
+from ledger.domain.canonical import parse_json
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.naming import LOG_KEYS_STREAM
 from ledger.errors import DataDirectoryInvalid, SlaLedgerError
@@ -43,90 +42,23 @@ from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
 from ledger.wiring.clock import SystemClock, SystemRandomness
-from ledger.wiring.collectors import COLLECTOR, KeyringCollectors
+from ledger.wiring.collectors import KeyringCollectors
 from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
-from ledger.wiring.files import replace_file
+from ledger.wiring.dispatchers import POLL_S, Dispatcher, Dispatchers, NoDispatcher, Notify
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
-from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key, keep_key, open_signer
+from ledger.wiring.log_keys import LOG_KEY_VARIABLE, keep_key, open_signer
+from ledger.wiring.making import make_data, make_keys, names_log_key, remember_first_key
 from ledger.wiring.pin import PinFile
 from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work
-from ledger.wiring.storage import make_storage, open_storage
+from ledger.wiring.storage import open_storage
 from ledger.wiring.witness_client import read_witnesses
 
 GUEST_KEY = "guest"
-OWN_KEYS = ("issuer", "issuer-evm", "deployer-evm", COLLECTOR)
 EMBEDDED = WorkerSettings()
 MAX_TIMESTAMP_S = 2**63 // SECOND_NS
-POLL_S = 0.2
-RETRY_SIGNING_S = 10
 WITNESSES_FILE = "witnesses.json"
 WITNESSES_VARIABLE = "SLA_LEDGER_WITNESSES"
-
-Notify = Callable[[str], None]
-
-
-class Dispatcher:
-    """Works the outbox in a thread of this process and signs the log whenever nothing is left to do."""
-
-    def __init__(self, run_once: Callable[[], bool], after_work: Callable[[], None], notify: Notify) -> None:
-        self._run_once = run_once
-        self._after_work = after_work
-        self._notify = notify
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._loop, name="dispatcher", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _loop(self) -> None:
-        sign_at_s = 0.0
-        while not self._stopping.is_set():
-            try:
-                if self._run_once():
-                    continue
-                # Also when idle: what was appended may get its place in the log after the work is done.
-                if time.monotonic() >= sign_at_s:
-                    # Set first: a checkpoint that witnesses did not cosign is tried again, but not at every look.
-                    sign_at_s = time.monotonic() + RETRY_SIGNING_S
-                    self._after_work()
-                    sign_at_s = 0.0
-            # A fault of the program, too: the thread's end would be noticed by nobody.
-            except Exception as error:
-                said = error.message if isinstance(error, SlaLedgerError) else repr(error)
-                self._notify(f"the dispatcher goes on after an error: {said}")
-            self._stopping.wait(POLL_S)
-
-
-class Dispatchers:
-    """Several of them side by side."""
-
-    def __init__(self, *each: Dispatcher | Repeating) -> None:
-        self._each = each
-
-    def start(self) -> None:
-        for dispatcher in self._each:
-            dispatcher.start()
-
-    def stop(self) -> None:
-        for dispatcher in self._each:
-            dispatcher.stop()
-
-
-class NoDispatcher:
-    """Leaves the outbox to workers in processes of their own."""
-
-    def start(self) -> None:
-        """There is nothing to start: the relay tells the workers."""
-
-    def stop(self) -> None:
-        """There is nothing to stop."""
 
 
 class Services:
@@ -339,9 +271,9 @@ def create_data(
     here.
     """
     if not (folder / DATA_FILE).exists():
-        _make_data(folder, database_url)
-    elif not (folder / KEY_FOLDER).exists() and not _names_log_key(folder):
-        remember_first_key(folder, _make_keys(folder).key)
+        make_data(folder, database_url)
+    elif not (folder / KEY_FOLDER).exists() and not names_log_key(folder):
+        remember_first_key(folder, make_keys(folder).key)
     return open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url, workers=workers)
 
 
@@ -392,54 +324,6 @@ def open_data(
         database_url=database_url,
         workers=workers,
     )
-
-
-def _make_data(folder: Path, database_url: str | None) -> None:
-    try:
-        present = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    except OSError as error:
-        raise DataDirectoryInvalid(f"{folder} is not a directory ({error.strerror})", path=str(folder)) from error
-    if any(name.partition("-")[0] not in {KEY_FOLDER, DATABASE_FILE, DATA_FILE + ".new"} for name in present):
-        raise DataDirectoryInvalid(
-            f"{folder} is not empty and holds no ledger; name a new or empty directory", path=str(folder)
-        )
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        first = _make_keys(folder)
-        make_storage(folder, database_url, SystemClock(), SystemRandomness())
-        genesis = {
-            "format": DATA_FORMAT,
-            "genesis_timestamp_s": SystemClock().now_ns() // SECOND_NS,
-            "log_vkey": first.key.vkey(),
-        }
-        replace_file(folder / DATA_FILE, canonical_bytes(genesis))
-    except OSError as error:
-        raise DataDirectoryInvalid(f"{folder} cannot be made ({error.strerror})", path=str(folder)) from error
-
-
-def _make_keys(folder: Path) -> NoteKey:
-    """Make the keys of a directory; the one that its log begins with."""
-    keyring = Keyring(folder / KEY_FOLDER, SystemRandomness())
-    for name in OWN_KEYS:
-        keyring.make(name)
-    return first_key(keyring, os.environ.get(LOG_KEY_VARIABLE))
-
-
-def _names_log_key(folder: Path) -> bool:
-    """Whether the log has a key already: a lost one is never replaced. An import does not name any."""
-    try:
-        return "log_vkey" in parse_json((folder / DATA_FILE).read_bytes(), max_bytes=4096)
-    except (OSError, TypeError, SlaLedgerError):
-        return True
-
-
-def remember_first_key(folder: Path, first: VerifierKey) -> None:
-    """Write the log's first key into a directory that does not name it yet: the key's file may go some day."""
-    marker = folder / DATA_FILE
-    document = parse_json(marker.read_bytes(), max_bytes=4096)
-    if "log_vkey" in document:
-        return
-    replace_file(marker, canonical_bytes({**document, "log_vkey": first.vkey()}))
 
 
 def default_key_cache() -> Path:

@@ -6,7 +6,7 @@ import threading
 import time
 
 from ledger.errors import WitnessesUnavailable
-from ledger.wiring.services import Dispatcher
+from ledger.wiring.dispatchers import Dispatcher
 
 
 def test_it_signs_when_the_work_is_done_and_backs_off_when_that_fails() -> None:
