@@ -7,6 +7,7 @@ texts ``id time code ttft_ms e2e_ms`` (``ok`` for no code; latencies of failed r
 more members as JSON; ``repeat`` multiplies a row under numbered ids. Or ``windows`` gives the counts themselves: window
 (``7``) or windows (``7-9``) -> good/valid per objective, or a state; ``otherwise`` is what all others have.
 ``charges`` are lines that finance handed in.
+Or a ``timeline`` says what happened, act by act (``tests.support.timeline``).
 ``expect`` holds what must come out; what it leaves out is not checked.
 """
 
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 import copy
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,15 @@ from ledger.domain.settlement import attestability, settle
 from ledger.domain.termination import Notice, unsigned_notice
 from ledger.domain.window import Cell, Window, WindowState
 from ledger.ingest.request_log import RequestLog
+from tests.support.scenario_texts import merged, request_lines, set_member
+from tests.support.timeline import played
 from tests.unit.domain.samples import agreement, put
 
 FOLDER = Path(__file__).parent / "scenarios"
 KNOWN = {
     *("name", "why", "example", "set", "amended", "terminated", "period"),
-    *("spans", "rows", "windows", "otherwise", "charges", "expect"),
+    *("spans", "rows", "windows", "otherwise", "charges", "timeline", "expect"),
 }
-WHOLE_NUMBERS = {"input_tokens_at_most", "minimum_valid", "minimum_run", "consecutive"}
 
 
 def cases() -> Iterator[Any]:
@@ -52,9 +53,13 @@ def cases() -> Iterator[Any]:
 @pytest.mark.parametrize("case", list(cases()))
 def test_scenario(case: dict[str, Any]) -> None:
     assert set(case) <= KNOWN
-    changes = _merged(case.get("set", {}))
+    if "timeline" in case:
+        expected, found = case.get("expect", {}), played(case)
+        assert {name: _part(found.get(name), wanted) for name, wanted in expected.items()} == expected
+        return
+    changes = merged(case.get("set", {}))
     example = f"{case.get('example', 'agreement')}.yaml"
-    signed = agreement(lambda d: [_set(d, path, value) for path, value in changes.items()], example)
+    signed = agreement(lambda d: [set_member(d, path, value) for path, value in changes.items()], example)
     in_force, period = _timeline(signed, case).named(case.get("period", "2023-06-14/P1D"))
     terms = in_force.agreement
     if "rows" in case:
@@ -84,6 +89,11 @@ def test_scenario(case: dict[str, Any]) -> None:
     assert {key: found[key] for key in case["expect"]} == case["expect"]
 
 
+def _part(found: Any, expected: Any) -> Any:
+    """What was found of the members that are expected."""
+    return {name: found.get(name) for name in expected} if isinstance(expected, dict) and found else found
+
+
 def _timeline(signed: Agreement, case: dict[str, Any]) -> Timeline:
     """The terms, those that ``amended`` makes of them, and the end that ``terminated`` names."""
     documents = [signed]
@@ -102,33 +112,12 @@ def _timeline(signed: Agreement, case: dict[str, Any]) -> Timeline:
     return Timeline(tuple(documents), notice)
 
 
-def _merged(said: dict[str, Any]) -> dict[str, Any]:
-    own = {path: value for path, value in said.items() if path != "<<"}
-    return {**_merged(said["<<"]), **own} if "<<" in said else own
-
-
-def _set(plain: dict[str, Any], path: str, value: object) -> None:
-    put(plain, path, _typed(value))
-    if value == "":
-        parent, _, name = path.rpartition(".")
-        del (plain[parent] if parent else plain)[name]
-
-
-def _typed(value: Any, name: str = "") -> Any:
-    """Scenarios are read as texts; the few members that are whole numbers become them."""
-    if isinstance(value, dict):
-        return {key: _typed(each, key) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_typed(each) for each in value]
-    return int(value) if name in WHOLE_NUMBERS else value
-
-
 def _from_rows(terms: Agreement, period: Period, case: dict[str, Any]) -> tuple[tuple[Window, ...], dict[str, str]]:
     spans = []
     for span in case.get("spans", []):
         start, end = span.split("/")
         spans.append(Interval(parse_instant_ns(start), parse_instant_ns(end)))
-    lines = [line for item in case["rows"] for line in _lines(item, terms.service)]
+    lines = [line for item in case["rows"] for line in request_lines(item, terms.service)]
     evaluator = Evaluator(terms, period, spans=spans)
     evaluator.add_all(RequestLog(io.BytesIO("\n".join(lines).encode() + b"\n"), "scenario"))
     counts = evaluator.counts
@@ -138,30 +127,6 @@ def _from_rows(terms: Agreement, period: Period, case: dict[str, Any]) -> tuple[
         "conflicts": str(counts.conflicts),
         "rejected": " ".join(f"{reason}:{count}" for reason, count in sorted(counts.rejected.items())),
     }
-
-
-def _lines(item: Any, service: str) -> Iterator[str]:
-    if isinstance(item, dict):
-        for number in range(int(item["repeat"])):
-            request_id, rest = item["row"].split(" ", 1)
-            yield from _lines(f"{request_id}-{number} {rest}", service)
-        return
-    request_id, time, code, *others = item.split()
-    latencies = [each for each in others if "=" not in each]
-    more = dict(each.split("=", 1) for each in others if "=" in each)
-    if "T" not in time:
-        time = f"2023-06-14T{time}Z"
-    # The figures go into the line as they stand, so that no float comes between scenario and reader.
-    shown = {name: f"{value}e-3" for name, value in zip(("ttft_s", "e2e_s"), latencies, strict=False)}
-    members = {
-        "request_id": json.dumps(request_id),
-        "started_at": json.dumps(time),
-        "service": json.dumps(service),
-        "error_code": "null" if code == "ok" else code,
-        **shown,
-        **more,
-    }
-    yield "{" + ",".join(f'"{key}":{value}' for key, value in members.items()) + "}"
 
 
 def _from_counts(terms: Agreement, period: Period, said: dict[str, Any], otherwise: Any) -> list[Window]:

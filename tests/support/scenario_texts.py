@@ -1,0 +1,62 @@
+"""What scenario files write in short: members of agreements, and request rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.unit.domain.samples import put
+
+_WHOLE_NUMBERS = {
+    *("input_tokens_at_most", "minimum_valid", "minimum_run", "consecutive"),
+    *("cap_minutes", "count"),
+}
+
+
+def merged(said: dict[str, Any]) -> dict[str, Any]:
+    """The members of a case with those of the one that its ``<<`` names."""
+    own = {path: value for path, value in said.items() if path != "<<"}
+    return {**merged(said["<<"]), **own} if "<<" in said else own
+
+
+def set_member(plain: dict[str, Any], path: str, value: object) -> None:
+    """Set a member of a document by its path; an empty text takes it out."""
+    put(plain, path, _typed(value))
+    if value == "":
+        parent, _, name = path.rpartition(".")
+        del (plain[parent] if parent else plain)[name]
+
+
+def request_lines(item: Any, service: str) -> Iterator[str]:
+    """The lines of a request log that a row in short stands for."""
+    if isinstance(item, dict):
+        for number in range(int(item["repeat"])):
+            request_id, rest = item["row"].split(" ", 1)
+            yield from request_lines(f"{request_id}-{number} {rest}", service)
+        return
+    request_id, time, code, *others = item.split()
+    latencies = [each for each in others if "=" not in each]
+    more = dict(each.split("=", 1) for each in others if "=" in each)
+    if "T" not in time:
+        time = f"2023-06-14T{time}Z"
+    # The figures go into the line as they stand, so that no float comes between scenario and reader.
+    shown = {name: f"{value}e-3" for name, value in zip(("ttft_s", "e2e_s"), latencies, strict=False)}
+    members = {
+        "request_id": json.dumps(request_id),
+        "started_at": json.dumps(time),
+        "service": json.dumps(service),
+        "error_code": "null" if code == "ok" else code,
+        **shown,
+        **more,
+    }
+    yield "{" + ",".join(f'"{key}":{value}' for key, value in members.items()) + "}"
+
+
+def _typed(value: Any, name: str = "") -> Any:
+    """Scenarios are read as texts; the few members that are whole numbers become them."""
+    if isinstance(value, dict):
+        return {key: _typed(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_typed(each) for each in value]
+    return int(value) if name in _WHOLE_NUMBERS else value
