@@ -1,0 +1,69 @@
+"""Where statements are anchored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ledger.domain.attested import TEST_CHAIN_IDS
+from ledger.errors import SettingInvalid
+from ledger.settings.reading import is_http_url
+
+DEFAULT_CONFIRMATIONS = 12
+MAX_CONFIRMATIONS = 10_000
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_DIGITS = re.compile(r"[0-9]{1,5}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSettings:
+    """Where statements are anchored: the embedded chain without ``rpc_url``, else the chain of that node.
+
+    ``rpc_url`` may hold a key, so it is never shown. ``registry`` is the address of a deployed registry; None: that
+    of the deployer's key. ``confirmations`` None takes ``confirmations_on`` the chain.
+    """
+
+    rpc_url: str | None = field(default=None, repr=False)
+    registry: str | None = None
+    confirmations: int | None = None
+
+    def confirmations_on(self, chain_id: int) -> int:
+        """Blocks that must stand, the transaction's own included, before an anchor counts as confirmed.
+
+        A local node makes a block when something is sent and not before, so there the own block is enough.
+        """
+        if self.confirmations is not None:
+            return self.confirmations
+        return 1 if chain_id in TEST_CHAIN_IDS else DEFAULT_CONFIRMATIONS
+
+
+def read_chain_settings(environ: Mapping[str, str]) -> ChainSettings:
+    """Settings of the chain from the environment; raises ``SettingInvalid`` naming the setting that is wrong."""
+    url = environ.get("SLA_LEDGER_CHAIN_RPC") or None
+    if url is not None and not is_http_url(url):
+        # The URL is not repeated: it may hold a key.
+        raise SettingInvalid(
+            "SLA_LEDGER_CHAIN_RPC is no URL of a node; write http://HOST:PORT or https://HOST/PATH, or leave it out "
+            "for the embedded chain",
+            setting="SLA_LEDGER_CHAIN_RPC",
+        )
+    registry = environ.get("SLA_LEDGER_REGISTRY") or None
+    if registry is not None and _ADDRESS.fullmatch(registry) is None:
+        raise SettingInvalid(
+            f"SLA_LEDGER_REGISTRY={registry[:50]!r} is no address; write 0x and 40 hex digits",
+            setting="SLA_LEDGER_REGISTRY",
+        )
+    wanted = environ.get("SLA_LEDGER_CONFIRMATIONS") or None
+    if wanted is not None and not (_DIGITS.fullmatch(wanted) and 1 <= int(wanted) <= MAX_CONFIRMATIONS):
+        raise SettingInvalid(
+            f"SLA_LEDGER_CONFIRMATIONS={wanted[:20]!r} is no number from 1 to {MAX_CONFIRMATIONS}",
+            setting="SLA_LEDGER_CONFIRMATIONS",
+        )
+    if url is None and (registry or wanted):
+        raise SettingInvalid(
+            "SLA_LEDGER_REGISTRY and SLA_LEDGER_CONFIRMATIONS are about the chain of a node: name it by "
+            "SLA_LEDGER_CHAIN_RPC as well, or leave them out",
+            setting="SLA_LEDGER_CHAIN_RPC",
+        )
+    return ChainSettings(url, registry, None if wanted is None else int(wanted))
