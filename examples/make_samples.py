@@ -17,6 +17,7 @@ from typing import Any
 OVERLOADED_HOURS = range(9, 12)
 HALLUCINATING_HOURS = (9, 10)
 LAX_HOURS = (10, 11, 20)
+TOKENIZER = "cl100k_base"
 INCIDENTS_S = {9: "1200", 11: "2100"}
 
 
@@ -25,7 +26,14 @@ def samples() -> Iterator[dict[str, Any]]:
     for hour in range(24):
         for minute in range(4, 60, 5):
             rate = 1100 if hour in OVERLOADED_HOURS else 1500
-            yield _sample("service_token_rate", hour, f"{hour:02}:{minute:02}:59", f"-{minute:02}", value=rate)
+            yield _sample(
+                "service_token_rate",
+                hour,
+                f"{hour:02}:{minute:02}:59",
+                f"-{minute:02}",
+                value=rate,
+                tokenizer=TOKENIZER,
+            )
         yield from _of_hour(hour)
 
 
@@ -33,7 +41,7 @@ def _of_hour(hour: int) -> Iterator[dict[str, Any]]:
     overloaded, at = hour in OVERLOADED_HOURS, f"{hour:02}:59:59"
     slow = 5 if overloaded else 0
     for stream in range(10):
-        yield _sample("token_rate", hour, at, f"-{stream}", value=79.9 if stream < slow else 80.0)
+        yield _sample("token_rate", hour, at, f"-{stream}", value=79.9 if stream < slow else 80.0, tokenizer=TOKENIZER)
     judged = {"evaluator": "factbench 2.1"}
     yield _sample("fact_consistency", hour, at, good=940 if overloaded else 985, total=1000, **judged)
     yield _sample("hallucination", hour, at, good=930 if hour in HALLUCINATING_HOURS else 970, total=1000, **judged)

@@ -17,7 +17,7 @@ from ledger.domain.agreement_schema import (
 )
 from ledger.domain.attested import SIGNAL_COUNT
 from ledger.domain.event_types import EVENT_TYPES
-from ledger.domain.objective import OBJECTIVE_ID
+from ledger.domain.objective_shapes import OBJECTIVE_ID
 from ledger.domain.schema import Either, Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Text
 from ledger.domain.termination import NOTICE
 from ledger.domain.window import MAX_COUNT

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ledger.domain.compensation_terms import COMPENSATION
 from ledger.domain.exclusion_terms import CLAUSE_ID, EXCLUSION_MEMBERS
-from ledger.domain.objective import DECIMAL, MAX_OBJECTIVES, OBJECTIVE
+from ledger.domain.objective_shapes import DECIMAL, MAX_OBJECTIVES, OBJECTIVE
 from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
 from ledger.domain.settlement_terms import SETTLEMENT
 

@@ -19,7 +19,8 @@ from ledger.domain.compensation_terms import ChargesOf
 from ledger.domain.event_values import CURRENCY
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.objective import DECIMAL, Objective, Scope
+from ledger.domain.objective import Objective, Scope
+from ledger.domain.objective_shapes import DECIMAL
 from ledger.domain.schema import ListOf, Object, OneOf, Text, convert, fail
 from ledger.domain.window import period_named
 from ledger.errors import ChargesRefused

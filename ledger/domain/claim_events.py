@@ -16,7 +16,7 @@ from ledger.domain.event_values import (
     STATEMENT_ID,
     VIOLATION_ID,
 )
-from ledger.domain.objective import OBJECTIVE_ID
+from ledger.domain.objective_shapes import OBJECTIVE_ID
 from ledger.domain.schema import Nullable, Shape, Text
 
 _WHO = Nullable(Text(max_length=200, what="who asked for it"))

@@ -12,7 +12,8 @@ from ledger.domain import money
 from ledger.domain.event_values import CURRENCY
 from ledger.domain.incident_rules import INCIDENT_RULES, PERCENT, IncidentRule, percent_text_bps, read_incident_rule
 from ledger.domain.money import BASIS_POINTS, Rounding
-from ledger.domain.objective import DECIMAL, MAX_OBJECTIVES, OBJECTIVE_ID, OBJECTIVE_ID_TEXT, Objective
+from ledger.domain.objective import Objective
+from ledger.domain.objective_shapes import DECIMAL, MAX_OBJECTIVES, OBJECTIVE_ID, OBJECTIVE_ID_TEXT
 from ledger.domain.schema import Either, ListOf, MapOf, Object, OneOf, Text, convert, fail
 
 NO_CAP = money.MAX_MINOR_UNITS

@@ -21,7 +21,7 @@ from ledger.domain.event_values import (
     VIOLATION_ID,
 )
 from ledger.domain.indicators import INDICATORS
-from ledger.domain.objective import DECIMAL, OBJECTIVE_ID
+from ledger.domain.objective_shapes import DECIMAL, OBJECTIVE_ID
 from ledger.domain.schema import Flag, Integer, ListOf, Nullable, Object, OneOf, Shape, Text
 
 _COUNT = Integer()

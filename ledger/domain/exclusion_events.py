@@ -12,7 +12,7 @@ from ledger.domain.agreement_schema import BYTES32
 from ledger.domain.event_values import INSTANT_NS
 from ledger.domain.exclusion_terms import CLAUSE_ID
 from ledger.domain.exclusions import Ruling
-from ledger.domain.objective import OBJECTIVE_ID
+from ledger.domain.objective_shapes import OBJECTIVE_ID
 from ledger.domain.schema import ListOf, Nullable, Object, OneOf, Shape, Text
 
 EXCLUSION_RECORDED = "exclusion_recorded"

@@ -13,7 +13,7 @@ from typing import Any
 
 from ledger.domain.calendar import parse_window_seconds
 from ledger.domain.instant import MINUTE_NS, SECOND_NS
-from ledger.domain.objective import OBJECTIVE_ID
+from ledger.domain.objective_shapes import OBJECTIVE_ID
 from ledger.domain.schema import Flag, Integer, ListOf, Object, OneOf, Shape, Text, convert, fail
 
 CLAUSE_ID = Text(OBJECTIVE_ID, "a clause id (lowercase letters, digits, - and _)", 40)

@@ -14,7 +14,8 @@ from typing import Any
 from ledger.domain import money
 from ledger.domain.calendar import parse_window_seconds
 from ledger.domain.instant import MINUTE_NS, SECOND_NS
-from ledger.domain.objective import DECIMAL, DENOMINATOR, OBJECTIVE_ID_TEXT, WINDOW, Objective
+from ledger.domain.objective import Objective
+from ledger.domain.objective_shapes import DECIMAL, DENOMINATOR, OBJECTIVE_ID_TEXT, WINDOW
 from ledger.domain.schema import ListOf, Object, OneOf, Shape, Text, convert, fail
 
 MAX_ROWS = 24

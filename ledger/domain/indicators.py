@@ -12,12 +12,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """``unit`` is what one count is; ``good`` says which ones are good; ``value_unit`` is that of a sample's value."""
+    """``unit`` is what one count is; ``good`` says which ones are good; ``value_unit`` is that of a sample's value.
+
+    ``named_by`` is the member that an objective must have, since another one would find something else: the
+    ``evaluator`` that judges, with its version, or the ``tokenizer`` that counts.
+    """
 
     name: str
     unit: str
     good: str
     value_unit: str | None = None
+    named_by: str | None = None
 
 
 REQUESTS = "requests"
@@ -29,14 +34,17 @@ _REQUESTS = (
     Indicator("first_token_latency", REQUESTS, "the first token came within the threshold"),
     Indicator("response_latency", REQUESTS, "the whole answer came within the threshold"),
 )
+_JUDGED, _TOKENS = "evaluator", "tokenizer"
 _SAMPLES = (
-    Indicator("token_rate", "streams", "the stream was as fast as promised, its first token included", "tokens/s"),
-    Indicator("service_token_rate", "intervals", "the service was as fast as promised", "tokens/s"),
-    Indicator("fact_consistency", "answers", "the answer agrees with the facts"),
-    Indicator("hallucination", "answers", "every claim of the answer has a source"),
-    Indicator("controlled_refusal", "questions", "what must be refused was refused"),
-    Indicator("context_fidelity", "facts", "the fact was kept through the context"),
-    Indicator("logical_consistency", "thousandths of a score", "the judge's score", "score"),
+    Indicator(
+        "token_rate", "streams", "the stream was as fast as promised, its first token included", "tokens/s", _TOKENS
+    ),
+    Indicator("service_token_rate", "intervals", "the service was as fast as promised", "tokens/s", _TOKENS),
+    Indicator("fact_consistency", "answers", "the answer agrees with the facts", named_by=_JUDGED),
+    Indicator("hallucination", "answers", "every claim of the answer has a source", named_by=_JUDGED),
+    Indicator("controlled_refusal", "questions", "what must be refused was refused", named_by=_JUDGED),
+    Indicator("context_fidelity", "facts", "the fact was kept through the context", named_by=_JUDGED),
+    Indicator("logical_consistency", "thousandths of a score", "the judge's score", "score", _JUDGED),
     Indicator("recovery_time", "incidents", "service was back in time", "s"),
     Indicator("gpu_memory_leak", "hours", "memory grew no faster than promised", "% per hour"),
     Indicator("kv_pollution", "requests", "no other request's keys and values were seen"),

@@ -1,4 +1,4 @@
-"""Objectives: what an agreement promises, the shape of its ``objectives`` member, and what is read from it.
+"""Objectives: what an agreement promises, read from its ``objectives`` member (``ledger.domain.objective_shapes``).
 
 An objective names an indicator (what is counted: ``ledger.domain.indicators``), a method (how counts become one result
 for the period: ``ledger.domain.methods``) and a target: the share of what is valid that must be good.
@@ -6,91 +6,19 @@ for the period: ``ledger.domain.methods``) and a target: the share of what is va
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ledger.domain import money
 from ledger.domain.calendar import parse_window_seconds
-from ledger.domain.indicators import LATENCIES, REQUEST_INDICATORS, SAMPLE_INDICATORS
-from ledger.domain.schema import Either, Integer, ListOf, Object, OneOf, Shape, Text, convert, fail
-from ledger.domain.where import WHERE, Where, read_where
+from ledger.domain.indicators import INDICATORS, LATENCIES, SAMPLE_INDICATORS
+from ledger.domain.schema import convert, fail
+from ledger.domain.where import Where, read_where
 
-MAX_OBJECTIVES, MAX_GRADES = 16, 8
-OBJECTIVE_ID = r"[a-z][a-z0-9_-]{0,39}"
-OBJECTIVE_ID_TEXT = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
-DECIMAL = Text(r"(0|[1-9]\d{0,19})(\.\d{1,9})?", "a plain decimal number in quotes, such as '99.95'", 32)
-WINDOW = Text(r"PT\d{1,4}[SMH]", "a window length such as PT1H or PT5M", 7)
-
-_ANY_INDICATOR = OneOf((*REQUEST_INDICATORS, *SAMPLE_INDICATORS))
-_VOLUME = Integer(1, 2**53 - 1)
-DENOMINATOR = OneOf(("scheduled", "full"))
-"""Scheduled time leaves out what is excluded; the full period keeps it in."""
-_PLACE = Text(max_length=120, what="a name as it stands in the charges", visible=True)
-_COMMON: Mapping[str, Shape] = {
-    "clause": Text(max_length=120, what="where the contract says so", visible=True),
-    "minimum_valid": _VOLUME,
-    "confidence": OneOf(("wilson-95",)),
-    "window": WINDOW,
-    "threshold_ms": DECIMAL,
-    "measure": Object({}, {"at_least": DECIMAL, "at_most": DECIMAL, "score_of": DECIMAL}),
-    "scope": Object({}, {"region": _PLACE, "model": _PLACE}),
-    "where": WHERE,
-    "evaluator": Text(max_length=120, what="name and version of the evaluator", visible=True),
-    "resource": Text(max_length=120, what="the resource whose samples count, such as a context length", visible=True),
-}
-
-
-def _shape(method: str, required: Mapping[str, Shape], optional: Mapping[str, Shape], indicator: OneOf) -> Object:
-    return Object(
-        {
-            "id": OBJECTIVE_ID_TEXT,
-            "method": OneOf((method,)),
-            "indicator": indicator,
-            "target": DECIMAL,
-            **required,
-        },
-        {key: shape for key, shape in {**_COMMON, **optional}.items() if key not in required},
-    )
-
-
-_DOWN: Mapping[str, Shape] = {"error_rate": DECIMAL, "boundary": OneOf(("above", "at_or_above"))}
-_SLICE = Object(
-    {"window": WINDOW, "target": DECIMAL},
-    {
-        "step": WINDOW,
-        "minimum_valid": _VOLUME,
-        "consecutive": Integer(1, 10_000),
-        "only_with": OBJECTIVE_ID_TEXT,
-    },
-)
+_NAME_AND_VERSION = re.compile(r"\S(.*\S)? \S*\d\S*", re.ASCII)
 _WITH_WINDOW = ("total_ratio", "exact_quantile", "graded_score-v1")
-_GRADES = ListOf(Object({"at_most_ms": DECIMAL, "score": DECIMAL}), 1, MAX_GRADES)
-
-OBJECTIVE = Either(
-    "method",
-    {
-        "total_ratio": _shape("total_ratio", {}, {"repeat_window": WINDOW}, _ANY_INDICATOR),
-        "exact_quantile": _shape(
-            "exact_quantile", {"quantile": DECIMAL, "threshold_ms": DECIMAL}, {}, OneOf(LATENCIES)
-        ),
-        "graded_score-v1": _shape("graded_score-v1", {"grades": _GRADES}, {}, OneOf(("response_latency",))),
-        "interval_mean-v1": _shape("interval_mean-v1", {"interval": WINDOW}, {}, _ANY_INDICATOR),
-        "downtime_minutes-v1": _shape(
-            "downtime_minutes-v1",
-            _DOWN,
-            {"minimum_run": Integer(1, 10_000), "denominator": DENOMINATOR},
-            _ANY_INDICATOR,
-        ),
-        "interval_threshold-v1": _shape(
-            "interval_threshold-v1", {"interval": WINDOW, **_DOWN}, {"denominator": DENOMINATOR}, _ANY_INDICATOR
-        ),
-        "deployment_minutes-v1": _shape(
-            "deployment_minutes-v1", {}, {"denominator": DENOMINATOR}, OneOf(("deployment_up",))
-        ),
-        "attainment-v1": _shape("attainment-v1", {"slice": _SLICE}, {}, _ANY_INDICATOR),
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +95,8 @@ class Objective:
     good * 10^9 >= valid * target_ppb); availability counts requests that succeeded. ``window_seconds`` is the length
     of the windows that violations are looked for in, None for the agreement's. Fewer valid than ``minimum_valid``
     counts (of the indicator; thousandths where it is scored) give no verdict. ``wilson``: breached only where the
-    one-sided 95 % Wilson bound misses the target. ``where``: only these requests are counted.
+    one-sided 95 % Wilson bound misses the target. ``where``: only these requests are counted. ``evaluator`` (name and
+    version), ``tokenizer`` and ``resource``: only samples that name them are counted.
     """
 
     id: str
@@ -183,6 +112,7 @@ class Objective:
     repeat_window_seconds: int | None = None
     measure: Measure | None = None
     evaluator: str | None = None
+    tokenizer: str | None = None
     resource: str | None = None
     grades: tuple[Grade, ...] = ()
     down: DownRule | None = None
@@ -243,7 +173,8 @@ class _Reader:
             window_seconds=self._window_seconds(),
             repeat_window_seconds=repeat,
             measure=self._measure(),
-            evaluator=self._of_samples("evaluator"),
+            evaluator=self._evaluator(),
+            tokenizer=self._tokenizer(),
             resource=self._of_samples("resource"),
             grades=self._grades(),
             down=self._down(),
@@ -305,6 +236,31 @@ class _Reader:
     def _scored(self) -> bool:
         """Whether each request or sample counts ``SCORE_UNITS``."""
         return "grades" in self.item or "score_of" in self.item.get("measure", {})
+
+    def _evaluator(self) -> str | None:
+        """Who judges, and by how many samples at least: of another evaluator, another version or three samples the
+        same figure says something else."""
+        found, indicator = self._of_samples("evaluator"), self.item["indicator"]
+        if INDICATORS[indicator].named_by != "evaluator":
+            return found
+        if found is None or not _NAME_AND_VERSION.fullmatch(found):
+            said = "is missing" if found is None else f"{found!r} has no version"
+            raise fail(f"{self.at}.evaluator", f"{said}: {indicator} is judged; write name and version, factbench 2.1")
+        sliced = "slice" in self.item
+        if "minimum_valid" not in (self.item["slice"] if sliced else self.item):
+            raise fail(
+                f"{self.at}.{'slice.' if sliced else ''}minimum_valid",
+                f"is missing: {indicator} is judged by samples; write how many {'a slice' if sliced else 'it'} needs "
+                "for a verdict, such as 1000",
+            )
+        return found
+
+    def _tokenizer(self) -> str | None:
+        found, indicator = self._of_samples("tokenizer"), self.item["indicator"]
+        if (found is None) == (INDICATORS[indicator].named_by == "tokenizer"):
+            said = f"is missing: {indicator} counts tokens" if found is None else f"{indicator} counts no tokens"
+            raise fail(f"{self.at}.tokenizer", f"{said}{'; name what splits them' if found is None else ''}")
+        return found
 
     def _of_samples(self, key: str) -> str | None:
         if key in self.item and self.item["indicator"] not in SAMPLE_INDICATORS:

@@ -59,6 +59,7 @@ class Reason(StrEnum):
     OUTSIDE_SPAN = "outside_span"
     NOT_PROMISED = "not_promised"
     OTHER_EVALUATOR = "other_evaluator"
+    OTHER_TOKENIZER = "other_tokenizer"
     MEASURE_MISSING = "measure_missing"
     IMPLAUSIBLE = "implausible"
 
@@ -103,6 +104,7 @@ class SampleRow(NamedTuple):
     evaluator: str | None
     resource: str | None
     trace_id: str | None
+    tokenizer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ledger.domain.event_values import (
     SIGNED_MINOR_UNITS,
     STATEMENT_ID,
 )
-from ledger.domain.objective import OBJECTIVE_ID
+from ledger.domain.objective_shapes import OBJECTIVE_ID
 from ledger.domain.schema import Integer, ListOf, Nullable, Object, OneOf, Shape, Text
 
 MAX_REASON = 500

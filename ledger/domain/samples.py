@@ -1,6 +1,6 @@
 """Samples: what a row of a sample log counts to the objectives of an agreement, and what becomes of a period's samples.
 
-A sample counts to an objective of its indicator that names its evaluator (or none) and its resource (or none). It
+A sample counts to an objective of its indicator that names its evaluator, its tokenizer and its resource (or none). It
 brings counts, or a value: at least or at most the measure's bound is one good; a score is that many thousandths of the
 full one, and what lies between two thousandths is undecided.
 
@@ -108,10 +108,13 @@ class SampleRule:
         if not of_resource:
             said = f" of {row.resource[:80]!r}" if promised and row.resource is not None else ""
             return Refused(Reason.NOT_PROMISED, "indicator", f"no objective promises {row.indicator}{said}")
-        found = [(at, each) for at, each in of_resource if each.evaluator in (None, row.evaluator)]
+        judged = [(at, each) for at, each in of_resource if each.evaluator in (None, row.evaluator)]
+        if not judged:
+            named = [each.evaluator for _, each in of_resource]
+            return _other(Reason.OTHER_EVALUATOR, "evaluator", row.evaluator, named)
+        found = [(at, each) for at, each in judged if each.tokenizer in (None, row.tokenizer)]
         if not found:
-            named = ", ".join(sorted({str(each.evaluator) for _, each in of_resource}))
-            return Refused(Reason.OTHER_EVALUATOR, "evaluator", f"the agreement names {named}")
+            return _other(Reason.OTHER_TOKENIZER, "tokenizer", row.tokenizer, [each.tokenizer for _, each in judged])
         wrong = _implausible(row, [each for _, each in found])
         if wrong is not None:
             return wrong
@@ -231,6 +234,11 @@ class SampleBook:
     def _reject(self, row: SampleRow, refused: Refused) -> RowRejection:
         self.counts.reject(refused.reason)
         return RowRejection(row.line, *refused)
+
+
+def _other(reason: Reason, field: str, said: str | None, named: Sequence[str | None]) -> Refused:
+    says = "the sample names none" if said is None else repr(said[:80])
+    return Refused(reason, field, f"{says}; the agreement names {', '.join(sorted(set(filter(None, named))))}")
 
 
 def _measured(index: int, objective: Objective, value: Fraction) -> Counted:

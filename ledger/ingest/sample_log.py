@@ -2,8 +2,8 @@
 
 A row needs ``sample_id``, ``service`` and ``indicator`` (text) and ``at`` (RFC 3339 with a zone), and says what was
 found in one of three ways: ``good`` and ``bad`` (and ``undecided``), ``good`` and ``total``, or a ``value``: a number,
-or its decimal text, exact to the last digit. ``evaluator``, ``resource`` and ``trace_id`` are texts that may be
-missing. Other keys are free and part of the row's body.
+or its decimal text, exact to the last digit. ``evaluator``, ``tokenizer``, ``resource`` and ``trace_id`` are
+texts that may be missing. Other keys are free and part of the row's body.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def _row_reader() -> Callable[[int, bytes], SampleRow]:
             evaluator=_optional(body, "evaluator"),
             resource=_optional(body, "resource"),
             trace_id=_optional(body, "trace_id"),
+            tokenizer=_optional(body, "tokenizer"),
         )
 
     return read

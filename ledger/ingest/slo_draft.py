@@ -16,7 +16,7 @@ from typing import Any
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import PeriodLength, add_months, parse_period_length
 from ledger.domain.canonical import canonical_bytes
-from ledger.domain.objective import MAX_OBJECTIVES
+from ledger.domain.objective_shapes import MAX_OBJECTIVES
 from ledger.domain.periods import MAX_WINDOWS
 from ledger.errors import DocumentInvalid, NoCounterpart
 from ledger.ingest.slo_model import Note, NoteKind, Place, Slo, TimeWindow

@@ -134,7 +134,14 @@ GRADED = {
     "target": "99",
     "grades": [{"at_most_ms": "1000", "score": "1"}],
 }
-REFUSALS = {"id": "refusal", "method": "total_ratio", "indicator": "controlled_refusal", "target": "92"}
+REFUSALS = {
+    "id": "refusal",
+    "method": "total_ratio",
+    "indicator": "controlled_refusal",
+    "evaluator": "refusal-set 3",
+    "minimum_valid": 100,
+    "target": "92",
+}
 
 
 def test_figures_say_what_they_count_and_what_is_undecided(ledger: Ledger, client: TestClient[Any]) -> None:

@@ -45,6 +45,7 @@ FACTS = {
     "indicator": "fact_consistency",
     "target": "98.2",
     "evaluator": "factbench 2.1",
+    "minimum_valid": 1000,
 }
 OPENED = {
     "circuitBreakerName": "chat-upstream",

@@ -27,6 +27,7 @@ OBJECTIVES = [
         "indicator": "fact_consistency",
         "target": "98.2",
         "evaluator": "factbench 2.1",
+        "minimum_valid": 1,
     },
 ]
 TIERS = {"uptime": [{"below": "99", "credit_percent": "10"}], "facts": [{"below": "98.2", "credit_percent": "20"}]}

@@ -98,6 +98,7 @@ def test_bad_samples_are_named_by_their_ids() -> None:
                 "indicator": "hallucination",
                 "target": "95",
                 "evaluator": "judge v2",
+                "minimum_valid": 1,
             }
         )
 

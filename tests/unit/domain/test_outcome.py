@@ -124,7 +124,7 @@ def test_a_stream_that_breaks_off_after_its_first_token_is_a_failure_and_stays_o
 
 
 def test_requests_count_nothing_to_a_sampled_objective() -> None:
-    sampled = {"method": "total_ratio", "indicator": "fact_consistency", "target": "98.2"}
+    sampled = {"method": "total_ratio", "indicator": "metric_value", "target": "98.2"}
     assert totals(terms(sampled, UPTIME), row("a"), row("b", code=500)) == [(0, 0), (1, 1)]
 
 

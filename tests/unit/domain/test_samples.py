@@ -26,13 +26,15 @@ from ledger.errors import DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row, windows
 
 DAY = "2023-06-14/P1D"
-FACTS = {"method": "total_ratio", "indicator": "fact_consistency", "target": "98.2"}
-JUDGED = {**FACTS, "evaluator": "factbench 2.1"}
-SCORE = {"method": "total_ratio", "indicator": "logical_consistency", "target": "84", "measure": {"score_of": "5"}}
+JUDGED = {"method": "total_ratio", "evaluator": "factbench 2.1", "minimum_valid": 1}
+FACTS = {**JUDGED, "indicator": "fact_consistency", "target": "98.2"}
+SCORE = {**JUDGED, "indicator": "logical_consistency", "target": "84", "measure": {"score_of": "5"}}
 LEAK = {"method": "total_ratio", "indicator": "gpu_memory_leak", "target": "100", "measure": {"at_most": "0.001"}}
 SHARE = {"method": "total_ratio", "indicator": "metric_value", "target": "90", "measure": {"score_of": "1"}}
-RATE = {"method": "total_ratio", "indicator": "token_rate", "target": "95", "measure": {"at_least": "80"}}
+TOKENS = {"method": "total_ratio", "tokenizer": "cl100k_base", "measure": {"at_least": "80"}}
+RATE = {**TOKENS, "indicator": "token_rate", "target": "95"}
 OOM_4K = {"method": "total_ratio", "indicator": "oom_avoidance", "target": "98.8", "resource": "4K"}
+NAMED = {"evaluator": "factbench 2.1", "tokenizer": "cl100k_base"}
 UPTIME = {"method": "total_ratio", "indicator": "availability", "target": "99"}
 
 
@@ -52,7 +54,7 @@ def sample(
     value: str | None = None,
     **changes: Any,
 ) -> SampleRow:
-    said = {"indicator": "fact_consistency", "service": "example-chat", "evaluator": None, "resource": None, **changes}
+    said = {"indicator": "fact_consistency", "service": "example-chat", "resource": None, **NAMED, **changes}
     counts = (9, 1, 0) if counts is None and value is None else counts
     at_ns = DAY_NS + int(at_s * SECOND_NS)
     digest = hashlib.blake2b(f"{at_ns} {counts} {value} {sorted(said.items())}".encode(), digest_size=16).digest()
@@ -131,8 +133,10 @@ def test_a_sample_counts_to_every_objective_of_its_indicator() -> None:
         (FACTS, sample(indicator="hallucination"), Reason.NOT_PROMISED),
         (OOM_4K, sample(indicator="oom_avoidance", resource="8K"), Reason.NOT_PROMISED),
         (OOM_4K, sample(indicator="oom_avoidance"), Reason.NOT_PROMISED),
-        (JUDGED, sample(evaluator="factbench 2.0"), Reason.OTHER_EVALUATOR),
-        (JUDGED, sample(), Reason.OTHER_EVALUATOR),
+        (FACTS, sample(evaluator="factbench 2.0"), Reason.OTHER_EVALUATOR),
+        (FACTS, sample(evaluator=None), Reason.OTHER_EVALUATOR),
+        (RATE, sample(indicator="token_rate", value="90", tokenizer="o200k_base"), Reason.OTHER_TOKENIZER),
+        (RATE, sample(indicator="token_rate", value="90", tokenizer=None), Reason.OTHER_TOKENIZER),
         (FACTS, sample(value="1"), Reason.MEASURE_MISSING),
         (FACTS, sample(counts=(11, -1, 0)), Reason.IMPLAUSIBLE),
         (FACTS, sample(counts=(-1, 11, 0)), Reason.IMPLAUSIBLE),
@@ -151,7 +155,11 @@ def test_what_is_not_for_this_agreement_or_from_no_honest_source_is_rejected(
 
 
 def test_a_named_evaluator_and_a_named_resource_count() -> None:
-    assert cells(terms(JUDGED), sample(evaluator="factbench 2.1")) == [Cell(9, 1)]
+    newer = {**FACTS, "evaluator": "factbench 3.0"}
+    assert cells(terms(FACTS, newer), sample(evaluator="factbench 2.1")) == [Cell(9, 1), Cell(0, 0)]
+    both = [RATE, {**RATE, "tokenizer": "o200k_base"}]
+    rate = sample(value="80", indicator="token_rate", tokenizer="o200k_base")
+    assert cells(terms(*both), rate) == [Cell(0, 0), Cell(1, 0)]
     assert cells(terms(OOM_4K), sample(indicator="oom_avoidance", resource="4K")) == [Cell(9, 1)]
 
 
@@ -250,7 +258,10 @@ def test_a_row_outside_the_span_of_its_batch_is_rejected() -> None:
 
 @pytest.mark.parametrize("method", ["interval_mean-v1", "attainment-v1"])
 def test_sloth_133_an_idle_slice_spreads_nothing(method: str) -> None:
-    more = {"interval_mean-v1": {"interval": "PT1H"}, "attainment-v1": {"slice": {"window": "PT1H", "target": "80"}}}
+    more = {
+        "interval_mean-v1": {"interval": "PT1H"},
+        "attainment-v1": {"slice": {"window": "PT1H", "target": "80", "minimum_valid": 1}},
+    }
     of = terms({**FACTS, "method": method, "target": "50", **more[method]})
     (result,) = settle(of, period_named(of, DAY), judged(of, sample(counts=(9, 1, 0)))).objectives
     assert result.state is ObjectiveState.MET
@@ -292,8 +303,8 @@ def test_a_log_is_recognised_by_its_first_object(data: bytes, found: str) -> Non
     assert format_of(data) == found
 
 
-@pytest.mark.parametrize("key", ["evaluator", "resource"])
-def test_a_request_objective_has_neither_evaluator_nor_resource(key: str) -> None:
+@pytest.mark.parametrize("key", ["evaluator", "tokenizer", "resource"])
+def test_a_request_objective_has_no_evaluator_no_tokenizer_and_no_resource(key: str) -> None:
     with pytest.raises(DocumentInvalid, match=f"{key}: only samples"):
         terms({**UPTIME, key: "x"})
 

@@ -18,7 +18,7 @@ PLAIN = {"id", "good", "valid", "target", "state"}
         ({"method": "interval_mean-v1", "interval": "PT5M"}, "billionths of an interval"),
         ({"method": "downtime_minutes-v1", "error_rate": "10", "boundary": "above"}, "minutes"),
         ({"method": "attainment-v1", "slice": {"window": "PT5M", "target": "99"}}, "slices"),
-        ({"method": "total_ratio", "indicator": "token_rate"}, "streams"),
+        ({"method": "total_ratio", "indicator": "token_rate", "tokenizer": "cl100k_base"}, "streams"),
     ],
 )
 def test_another_unit_than_requests_is_said(objective: dict[str, Any], unit: str) -> None:

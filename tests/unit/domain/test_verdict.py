@@ -129,7 +129,14 @@ def test_wilson_at_its_target() -> None:
 
 
 # Samples: of 100 answers 98.2 have to agree with the facts.
-FACTS = {"method": "total_ratio", "indicator": "fact_consistency", "target": "98.2", "confidence": "wilson-95"}
+FACTS = {
+    "method": "total_ratio",
+    "indicator": "fact_consistency",
+    "evaluator": "factbench 2.1",
+    "minimum_valid": 1,
+    "target": "98.2",
+    "confidence": "wilson-95",
+}
 
 
 @pytest.mark.parametrize(

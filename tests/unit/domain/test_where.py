@@ -302,9 +302,9 @@ def test_a_selector_leaves_counts_sums_that_can_be_proved() -> None:
         ({**TTFT, "where": {"model": ""}}, "objectives[0].where.model", ""),
         ({**TTFT, "where": {"output_tokens": 1}}, "objectives[0].where", "output_tokens"),
         (
-            {"method": "total_ratio", "indicator": "fact_consistency", "target": "98", "where": SHORT},
+            {"method": "total_ratio", "indicator": "metric_value", "target": "98", "where": SHORT},
             "objectives[0].where",
-            "only requests are selected, and fact_consistency comes from samples",
+            "only requests are selected, and metric_value comes from samples",
         ),
         (
             {"method": "deployment_minutes-v1", "indicator": "deployment_up", "target": "99", "where": FIXED},

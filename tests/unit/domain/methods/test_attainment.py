@@ -173,15 +173,17 @@ CRR = {
     "id": "crr",
     "method": "attainment-v1",
     "indicator": "controlled_refusal",
+    "evaluator": "refusal-set 3",
     "target": "100",
-    "slice": {"window": "PT1H", "target": "92", "only_with": "hallucination"},
+    "slice": {"window": "PT1H", "target": "92", "only_with": "hallucination", "minimum_valid": 1},
 }
 HALLUCINATION = {
     "id": "hallucination",
     "method": "attainment-v1",
     "indicator": "hallucination",
+    "evaluator": "factbench 2.1",
     "target": "100",
-    "slice": {"window": "PT1H", "target": "95"},
+    "slice": {"window": "PT1H", "target": "95", "minimum_valid": 1},
 }
 
 
