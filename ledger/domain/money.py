@@ -6,6 +6,7 @@ Nothing here is a float: a percentage is parts per billion, an amount is minor u
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
@@ -15,10 +16,8 @@ PARTS_PER_BILLION = 10**9
 BASIS_POINTS = 10_000
 MAX_MINOR_UNITS = 2**64 - 1
 
-_BLOCK_DIGITS = 4_000
-_BLOCK = 10**_BLOCK_DIGITS
-
 _DECIMAL = re.compile(r"(0|[1-9]\d{0,19})(?:\.(\d{1,9}))?", re.ASCII)
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
 
 # ISO 4217 minor-unit exponents that are not 2 (ISO 4217:2015 list one).
 _EXPONENTS = {
@@ -115,26 +114,16 @@ def fraction_document(value: Fraction) -> dict[str, str]:
 def digits(value: int) -> str:
     """A whole number of any length in decimal digits.
 
-    ``str`` refuses more than 4,300 of them, and the exact sum of a few thousand fractions has more.
+    ``str`` of an integer refuses more than 4,300 of them, and the exact sum of a few thousand fractions has more.
     """
-    sign, left, blocks = "-" if value < 0 else "", abs(value), list[str]()
-    while left >= _BLOCK:
-        left, block = divmod(left, _BLOCK)
-        blocks.append(str(block).rjust(_BLOCK_DIGITS, "0"))
-    return sign + str(left) + "".join(reversed(blocks))
+    return str(Decimal(value))
 
 
 def whole_number(text: str) -> int:
     """The number that ``digits`` wrote; raises ``ValueError`` for anything else."""
-    if len(text) <= _BLOCK_DIGITS:
-        return int(text)
-    sign, rest = (-1, text[1:]) if text[0] == "-" else (1, text)
-    if not (rest.isascii() and rest.isdigit()):
-        raise ValueError(f"{text[:40]!r}... is no whole number")
-    value, first = 0, len(rest) % _BLOCK_DIGITS
-    for start in range(first - _BLOCK_DIGITS, len(rest), _BLOCK_DIGITS):
-        value = value * _BLOCK + int(rest[max(start, 0) : start + _BLOCK_DIGITS] or "0")
-    return sign * value
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{text[:40]!r} is no whole number")
+    return int(Decimal(text))
 
 
 def round_quotient(numerator: int, denominator: int, mode: Rounding) -> int:

@@ -87,22 +87,27 @@ class Coverage:
         return [test for _, test in sorted(found, key=lambda pair: (pair[0], self._seconds(pair[1])))]
 
     def own(self, mutant: Mutant) -> list[str]:
-        """The tests of the files named after a mutant's module or, where there is none, of the two that run most of
-        its lines."""
+        """The tests of the file named after a mutant's module and, of a package, all in the folder named after it;
+        where there is none, of the two files that run most of its lines."""
         path = str(mutant.path)
         if path not in self._own:
             by_file = defaultdict[str, list[str]](list)
             for test in self.seconds:
                 by_file[test.partition("::")[0]].append(test)
-            files = [file for file in by_file if file.endswith(f"/test_{mutant.path.stem}.py")]
+            folder = mutant.path.relative_to(DOMAIN).parent.name
+            files = [
+                file
+                for file in map(Path, by_file)
+                if file.stem == f"test_{mutant.path.stem}" or (folder and file.parent.name == folder)
+            ]
             if not files:
                 lines = Counter(
-                    file
+                    Path(file)
                     for tests in self.lines.get(path, {}).values()
                     for file in {test.partition("::")[0] for test in tests}
                 )
                 files = [file for file, _ in lines.most_common(2)]
-            self._own[path] = [test for file in files for test in by_file[file]]
+            self._own[path] = [test for file in files for test in by_file[str(file)]]
         return self._own[path]
 
     def _seconds(self, test: str) -> float:

@@ -31,6 +31,12 @@ EQUIVALENT = (
     Same("periods.py", "@lru_cache(maxsize=1024)", "1024 -> 1025", _CACHE),
     Same("methods/interval_mean.py", "_SCALE = 10**30", "30 -> 31", "any power of ten from 10^9 on bounds as well"),
     Same("methods/series.py", "before = list(accumulate(column, initial=0))", "0 -> 1", "only differences are taken"),
+    Same(
+        "methods/series.py",
+        "return self if windows == 1 else self.rolling(windows, windows)",
+        "windows == 1 -> False",
+        "each window alone is what it was; that takes longer",
+    ),
     Same("methods/downtime.py", "most = max(of_all, default=0)", "0 -> 1", "of no windows none is excluded"),
     Same("exclusions.py", "end_ns = 0", "0 -> 1", "any instant before all others does"),
     Same(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods import attainment, downtime, interval_mean, ratio
@@ -125,8 +126,8 @@ class Measuring:
         self._columns = WindowColumns.of(windows, base_seconds * SECOND_NS, len(objectives))
         self._base_seconds = base_seconds
         self._index = {objective.id: index for index, objective in enumerate(objectives)}
-        self._at_best: dict[int, Series] = {}
-        self._at_worst: dict[int, Series | None] = {}
+        self._best: Callable[[int], Series] = cache(partial(Series.of, self._columns))
+        self._worst: Callable[[int], Series | None] = cache(partial(Series.at_worst, self._columns))
 
     def measure(self, index: int) -> Measured:
         """What the objective's method counts."""
@@ -170,16 +171,6 @@ class Measuring:
     def _companion(self, index: int) -> tuple[int, ...]:
         rule = self._objectives[index].slices
         return () if rule is None or rule.only_with is None else (self._index[rule.only_with],)
-
-    def _best(self, index: int) -> Series:
-        if index not in self._at_best:
-            self._at_best[index] = Series.of(self._columns, index)
-        return self._at_best[index]
-
-    def _worst(self, index: int) -> Series | None:
-        if index not in self._at_worst:
-            self._at_worst[index] = Series.at_worst(self._columns, index)
-        return self._at_worst[index]
 
     def _worst_or_best(self, index: int) -> Series:
         return self._worst(index) or self._best(index)

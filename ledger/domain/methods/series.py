@@ -74,11 +74,11 @@ class Series:
         states = [_together(*each) for each in zip(observed, missing, strict=True)]
         return Series(summed(self.good), summed(self.bad), states)
 
-    def misses(self, target_ppb: int, least: int = 1) -> list[bool]:
-        """Of every window, whether less than the target is good of at least ``least`` that are valid."""
+    def misses(self, target_ppb: int, least: int = 0) -> list[bool]:
+        """Of every window, whether less than the target is good of what is valid, and at least ``least`` are."""
         lacking = PARTS_PER_BILLION - target_ppb
         return [
-            bad > 0 and good + bad >= least and bad * PARTS_PER_BILLION > (good + bad) * lacking
+            bad * PARTS_PER_BILLION > (good + bad) * lacking and good + bad >= least
             for good, bad in zip(self.good, self.bad, strict=True)
         ]
 

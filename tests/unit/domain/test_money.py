@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -10,13 +11,16 @@ from ledger.domain.money import (
     MAX_MINOR_UNITS,
     Rounding,
     currency_exponent,
+    digits,
     format_floored,
     format_minor_units,
+    fraction_document,
     minor_units,
     percent_basis_points,
     percent_ppb,
     round_quotient,
     scaled_integer,
+    whole_number,
 )
 from ledger.errors import MoneyInvalid
 
@@ -28,8 +32,8 @@ DECIMAL_MODES = {
 
 
 @given(st.integers(0, 10**20 - 1), st.integers(0, 9), st.integers(0, 999_999_999))
-def test_a_decimal_text_is_read_exactly(whole: int, digits: int, fraction: int) -> None:
-    text = f"{whole}.{fraction:09}"[: len(str(whole)) + 1 + digits] if digits else str(whole)
+def test_a_decimal_text_is_read_exactly(whole: int, places: int, fraction: int) -> None:
+    text = f"{whole}.{fraction:09}"[: len(str(whole)) + 1 + places] if places else str(whole)
     with localcontext() as context:
         context.prec = 60
         assert scaled_integer(text, 9) == Decimal(text) * 10**9
@@ -47,7 +51,8 @@ def test_rounding_agrees_with_the_decimal_module(numerator: int, denominator: in
 
 
 @pytest.mark.parametrize(
-    ("halves", "floor", "half_up", "half_even"), [(1, 0, 1, 0), (3, 1, 2, 2), (5, 2, 3, 2), (4, 2, 2, 2)]
+    ("halves", "floor", "half_up", "half_even"),
+    [(1, 0, 1, 0), (3, 1, 2, 2), (5, 2, 3, 2), (4, 2, 2, 2), (7, 3, 4, 4), (9, 4, 5, 4)],
 )
 def test_halves(halves: int, floor: int, half_up: int, half_even: int) -> None:
     assert round_quotient(halves, 2, Rounding.FLOOR) == floor
@@ -135,6 +140,7 @@ def test_percentages_are_exact_integers() -> None:
     assert percent_ppb("99.9999999") == 999_999_999
     assert percent_basis_points("12.5") == 1250
     assert percent_basis_points("0") == 0
+    assert percent_basis_points("100") == 10_000
 
 
 @pytest.mark.parametrize("text", ["0", "0.0", "100.1", "100.0000001", "99.99999999", "NaN"])
@@ -147,3 +153,33 @@ def test_targets_outside_zero_to_a_hundred(text: str) -> None:
 def test_credit_percentages_that_are_no_basis_points(text: str) -> None:
     with pytest.raises(MoneyInvalid):
         percent_basis_points(text)
+
+
+def test_the_modes_as_agreements_name_them() -> None:
+    assert [str(mode) for mode in Rounding] == ["floor", "half_up", "half_even"]
+
+
+def test_an_exact_fraction_is_written_in_lowest_terms() -> None:
+    assert fraction_document(Fraction(-6, 4)) == {"numerator": "-3", "denominator": "2"}
+    assert fraction_document(Fraction(0)) == {"numerator": "0", "denominator": "1"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, 7, -7, 10**5_000, 10**5_000 - 1, 1 - 10**5_000, 12_345 * 10**9_000 + 6],
+    ids=lambda value: f"{value.bit_length()} bits",
+)
+def test_a_number_longer_than_python_writes_is_written_and_read(value: int) -> None:
+    text = digits(value)
+    assert whole_number(text) == value
+    # By hand: its last digits, and how many there are.
+    unsigned = text.removeprefix("-")
+    assert int(unsigned[-9:]) == abs(value) % 10 ** len(unsigned[-9:])
+    assert (unsigned != text) is (value < 0)
+    assert 10 ** (len(unsigned) - 1) <= max(abs(value), 1) < 10 ** len(unsigned)
+
+
+@pytest.mark.parametrize("text", ["", "-", "+1", "1.0", " 1", "1_000", "1e3", "\u0663", "--1", "9" * 5_000 + "x"])
+def test_a_text_that_is_no_whole_number(text: str) -> None:
+    with pytest.raises(ValueError, match="is no whole number"):
+        whole_number(text)
