@@ -7,9 +7,10 @@ them, new events follow the old ones in the same stream.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import chain
 from operator import ne
 from typing import Any, cast
 
@@ -21,16 +22,17 @@ from ledger.domain.calendar import Period
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.events import NewEvent
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
-from ledger.domain.interval import Interval, covered
+from ledger.domain.interval import Interval, clip, covered
 from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.observation import IdRepeated, Rows, SampleRows
 from ledger.domain.samples import FORMATS, REQUESTS, SAMPLES, SampleBook
 from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.window_inputs import Batch, window_inputs
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPeriod:
-    """The windows of a period, the digests of the batches they were judged from, and what was taken out of them."""
+    """The windows of a period, the digests of all batches they were judged from, and what was taken out of them."""
 
     windows: tuple[Window, ...]
     inputs: tuple[str, ...]
@@ -68,7 +70,7 @@ def evaluate_windows(
                 },
                 "excluded_requests": left_out[index].by_clause,
                 **({"exclusions": left_out[index].by_exclusion} if left_out[index].by_exclusion else {}),
-                "inputs": list(inputs),
+                "inputs": sorted(inputs[index]),
             },
             occurred_at_ns=window.interval.end_ns,
         )
@@ -81,7 +83,7 @@ def evaluate_windows(
     changed = [event for event in events if says_news(last.get(event.payload["index"]), event.payload)]
     if changed:
         tx.events.append(stream, changed, expected_version=len(judged))
-    return JudgedPeriod(windows, inputs, excluded)
+    return JudgedPeriod(windows, _together(inputs), excluded)
 
 
 def load_windows(
@@ -93,7 +95,7 @@ def load_windows(
     """
     last = judgements(tx, registered.sla_id, period.first, before_seq=before_seq)
     windows = tuple(_window(registered, payload) for payload in last)
-    return JudgedPeriod(windows, tuple(last[0]["inputs"]) if last else ())
+    return JudgedPeriod(windows, _together(payload["inputs"] for payload in last))
 
 
 def judgements(
@@ -125,9 +127,11 @@ class _Batches:
         else:
             self.declared[digest].append(Interval(int(span["from_ns"]), int(span["to_ns"])))
 
-    @property
-    def digests(self) -> tuple[str, ...]:
-        return tuple(sorted(self.declared.keys() | self.undeclared))
+    def digests(self, period: Interval) -> list[str]:
+        """Those that may say something of a period: where a batch is declared for other times alone, it has no row that
+        counts in it."""
+        declared = (each for each, spans in self.declared.items() if any(clip(span, period) for span in spans))
+        return sorted({*declared, *self.undeclared})
 
     @property
     def spans(self) -> list[Interval]:
@@ -136,11 +140,18 @@ class _Batches:
     def within(self, digest: str) -> Sequence[Interval]:
         return () if digest in self.undeclared else self.declared[digest]
 
+    def reaching(self, digests: Sequence[str], reaches: Sequence[set[int]]) -> list[Batch]:
+        """These batches with the windows that stand on them."""
+        return [
+            Batch(digest, windows, self.declared.get(digest, ()))
+            for digest, windows in zip(digests, reaches, strict=True)
+        ]
+
 
 def _load(
     tx: Transaction, registered: RegisteredAgreement, period: Period, excluded: Excluded, read_rows: ReadRows
-) -> tuple[Evaluator, tuple[Window, ...], tuple[str, ...]]:
-    """The judged windows, what judged the requests, and the digests of all batches.
+) -> tuple[Evaluator, tuple[Window, ...], list[set[str]]]:
+    """The judged windows, what judged the requests, and for each window the digests of the batches behind it.
 
     A window is observed where the log of each kind that the agreement counts is declared complete: a request log says
     nothing of samples, and without their log nobody knows that there were none.
@@ -153,12 +164,13 @@ def _load(
     sampled = any(objective.sampled for objective in agreement.objectives)
     only_sampled = all(objective.sampled for objective in agreement.objectives)
     spans = samples.spans if only_sampled else requests.spans
+    of_requests, of_samples = requests.digests(period.interval), samples.digests(period.interval)
 
     def judge(*, distinct: bool) -> Evaluator:
         evaluator = Evaluator(
             agreement, period, tenant=registered.sla_id, spans=spans, excluded=excluded, distinct=distinct
         )
-        for digest in requests.digests:
+        for digest in of_requests:
             rows = cast(Rows, read_rows(tx.batches.get(digest)))
             evaluator.add_all(rows, within=requests.within(digest))
         return evaluator
@@ -169,12 +181,22 @@ def _load(
     except IdRepeated:
         evaluator = judge(distinct=False)
     windows = evaluator.windows() if spans else _unobserved(registered, period, excluded)
+    kinds = [] if only_sampled else [requests.reaching(of_requests, evaluator.reaches())]
     if sampled:
         book = SampleBook(agreement, period, tenant=registered.sla_id, spans=samples.spans, excluded=excluded)
-        for digest in samples.digests:
+        for digest in of_samples:
             book.add_all(cast(SampleRows, read_rows(tx.batches.get(digest))), within=samples.within(digest))
         windows = book.windows(windows)
-    return evaluator, windows, tuple(sorted({*requests.digests, *samples.digests}))
+        kinds.append(samples.reaching(of_samples, book.reaches()))
+    inputs = [set[str]() for _ in windows]
+    for batches_of in kinds:
+        for of_window, digests in zip(inputs, window_inputs(windows, batches_of), strict=True):
+            of_window.update(digests)
+    return evaluator, windows, inputs
+
+
+def _together(inputs: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(sorted(set(chain.from_iterable(inputs))))
 
 
 def _is_news(last: Mapping[str, Any] | None, payload: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -24,6 +25,7 @@ from ledger.domain.observation import (
 )
 from ledger.domain.outcome import OUTCOME_BITS, ExcludedTime, LeftOut, OutcomeRule, only, repeated_failures
 from ledger.domain.window import Cell, Window, WindowState, period_at
+from ledger.domain.window_inputs import Conflict, with_conflicts
 
 
 class Evaluator:
@@ -83,8 +85,13 @@ class Evaluator:
         # Of each slot what its bodies fail, where that is not the same for all rows.
         self._failed_as = array("I")
         self._outcomes: array[int] | list[int] = array("I") if self._key_shift == OUTCOME_BITS else []
-        self._conflicts: set[int] = set()
+        self._conflicts: dict[int, Conflict] = {}
         self._tally: dict[int, int] = {}
+        # Of each batch the windows it has rows in, and the slots that there were before it; the first is no batch, and
+        # takes rows that are added one by one.
+        self._reaches: list[set[int]] = [set()]
+        self._reach = self._reaches[0]
+        self._slots_before = [0]
         if period is not None:
             self._take(period)
 
@@ -123,10 +130,13 @@ class Evaluator:
                 outcome = self._gaps.outcome(start_ns) or outcome
             self._starts_ns.append(start_ns)
             self._outcomes.append(outcome)
-            key = (start_ns - self._start_ns) // self._step_ns << self._key_shift | outcome
+            window = self._index(start_ns)
+            self._reach.add(window)
+            key = window << self._key_shift | outcome
             self._tally[key] = self._tally.get(key, 0) + 1
             self.counts.accepted += 1
         elif verdict is Verdict.DUPLICATE:
+            self._reach.add(self._index(start_ns))
             self.counts.duplicates += 1
         else:
             self._mark_conflict(slot, start_ns, self._rule.failed if selected is None else self._rule.failed & selected)
@@ -140,6 +150,9 @@ class Evaluator:
         span counts as declared for the batch.
         """
         self._take_spans(self._spans if within is None else union(within))
+        self._reach = set()
+        self._reaches.append(self._reach)
+        self._slots_before.append(len(self._starts_ns))
         add, count, service = self.add, self._count, self._service
         for row in one_by_one(rows) if self._ids is None else self._others(self._ids, rows):
             # What nearly every row of a log is takes the short way.
@@ -171,6 +184,7 @@ class Evaluator:
                 ]
                 for key, count in Counter(keys).items():
                     self._tally[key] = self._tally.get(key, 0) + count
+                    self._reach.add(key >> shift)
                 self.counts.accepted += len(each)
             else:
                 yield from each.rows()
@@ -252,6 +266,10 @@ class Evaluator:
                 left.by_exclusion[name] += count
         return found
 
+    def reaches(self) -> list[set[int]]:
+        """Of each batch (``add_all``), in the order in which they came, the windows whose counts stand on its rows."""
+        return with_conflicts(self._reaches, self._conflicts.values())[1:]
+
     def uncounted_requests(self) -> int:
         """Accepted requests that lie in windows which no declaration covers whole: they count nowhere."""
         states = [window.state for window in self.windows()]
@@ -321,4 +339,12 @@ class Evaluator:
         key = (first_ns - self._start_ns) // self._step_ns << self._key_shift | failed
         self._tally[key] = self._tally.get(key, 0) + 1
         self._starts_ns[slot], self._outcomes[slot] = first_ns, failed
-        self._conflicts.add(slot)
+        conflict = self._conflicts.get(slot)
+        if conflict is None:
+            conflict = self._conflicts[slot] = Conflict({self._index(earlier_ns)}, {self._batch_of(slot)})
+        conflict.windows.add(self._index(start_ns))
+        conflict.batches.add(len(self._reaches) - 1)
+
+    def _batch_of(self, slot: int) -> int:
+        """Which batch brought the first body of a slot: the last one that began before it."""
+        return bisect_right(self._slots_before, slot) - 1

@@ -38,6 +38,7 @@ from ledger.domain.observation import (
     request_id_digest,
 )
 from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState
+from ledger.domain.window_inputs import Conflict, with_conflicts
 from ledger.errors import ImplausibleCounts
 
 REQUESTS, SAMPLES = "requests", "samples"
@@ -152,11 +153,20 @@ class SampleBook:
         self._book = BodyBook({})
         self._found: dict[bytes, tuple[int, tuple[Counted, ...]]] = {}
         self._implausible: dict[bytes, tuple[SampleRow, Refused]] = {}
+        # Of each batch the windows it has samples in; the first takes samples that are added one by one.
+        self._reaches: list[set[int]] = [set()]
+        self._first_batch: dict[bytes, int] = {}
+        self._conflicts: dict[bytes, Conflict] = {}
 
     def add_all(self, rows: SampleRows, *, within: Sequence[Interval] = ()) -> None:
         """Take the rows of one batch; ``within`` are the spans declared for it, none: nothing lies outside."""
+        self._reaches.append(set())
         for row in rows:
             self.add(row, within=within)
+
+    def reaches(self) -> list[set[int]]:
+        """Of each batch (``add_all``), in the order in which they came, the windows whose counts stand on its rows."""
+        return with_conflicts(self._reaches, self._conflicts.values())[1:]
 
     def add(self, row: SampleRow | RowRejection, *, within: Sequence[Interval] = ()) -> Verdict | RowRejection:
         """Take one row. A rejection comes back as ``RowRejection``."""
@@ -175,15 +185,21 @@ class SampleBook:
             if counted.reason is Reason.IMPLAUSIBLE:
                 self._implausible.setdefault(identity, (row, counted))
             return self._reject(row, counted)
-        verdict = self._book.classify(identity, row.body_digest)
+        verdict, batch = self._book.classify(identity, row.body_digest), len(self._reaches) - 1
+        self._reaches[batch].add(self._index(row.at_ns))
         if verdict is Verdict.ACCEPTED:
             self.counts.accepted += 1
+            self._first_batch[identity] = batch
             self._found[identity] = (row.at_ns, counted)
         elif verdict is Verdict.DUPLICATE:
             self.counts.duplicates += 1
         else:
             self.counts.conflicts += 1
             at_ns, before = self._found[identity]
+            known = Conflict({self._index(at_ns)}, {self._first_batch[identity]})
+            conflict = self._conflicts.setdefault(identity, known)
+            conflict.windows.add(self._index(row.at_ns))
+            conflict.batches.add(batch)
             first_ns = min(at_ns, row.at_ns, key=lambda each: (self._left_out(each), each))
             self._found[identity] = (first_ns, _all_bad(before, counted))
         return verdict
@@ -202,12 +218,11 @@ class SampleBook:
                     field=refused.field,
                 )
         sampled = [objective.sampled for objective in self._agreement.objectives]
-        step_ns = self._agreement.window_seconds * SECOND_NS
         sums: dict[tuple[int, int], list[int]] = {}
         for at_ns, counted in self._found.values():
             if self._left_out(at_ns):
                 continue
-            window = (at_ns - self._period.interval.start_ns) // step_ns
+            window = self._index(at_ns)
             for each in counted:
                 cell = sums.setdefault((window, each.objective), [0, 0, 0])
                 cell[0] += each.good
@@ -227,6 +242,9 @@ class SampleBook:
             for index, (of_samples, cell) in enumerate(zip(sampled, window.cells, strict=True))
         )
         return Window(window.interval, window.state, tuple(cells))
+
+    def _index(self, at_ns: int) -> int:
+        return (at_ns - self._period.interval.start_ns) // (self._agreement.window_seconds * SECOND_NS)
 
     def _left_out(self, at_ns: int) -> bool:
         return self._excluded.position(at_ns) is not None

@@ -243,3 +243,46 @@ class TestIssuing:
     def test_an_unknown_statement_is_not_found(self, desk: Desk) -> None:
         with desk.database.read() as tx, pytest.raises(NotFound):
             issued_event(tx, "000000000000.2023-06-14.v1")
+
+
+class TestInputs:
+    """What a window was judged from."""
+
+    def judged(self, desk: Desk) -> list[tuple[str, list[str]]]:
+        judge(desk)
+        stream = windows_stream(desk.attestor.sla_id(desk.agreement), desk.period.first)
+        with desk.database.read() as tx:
+            last = {event.payload["index"]: event.payload for event in tx.events.stream(stream)}
+        return [(last[index]["state"], last[index]["inputs"]) for index in sorted(last)]
+
+    def hour(self, desk: Desk, hour: int, *bodies: dict[str, Any]) -> str:
+        start_ns = desk.period.interval.start_ns + hour * HOUR_NS
+        return record(desk, log(*bodies), Interval(start_ns, start_ns + HOUR_NS)).digest
+
+    def test_hourly_batches_of_a_day_name_one_digest_a_window(self, desk: Desk) -> None:
+        digests = [self.hour(desk, at, row(f"r{at}", at=f"2023-06-14T{at:02}:10:00Z")) for at in range(24)]
+        assert self.judged(desk) == [("observed", [digest]) for digest in digests]
+
+    def test_a_batch_of_another_day_is_behind_no_window(self, desk: Desk) -> None:
+        record(desk, log(row("a")))
+        self.hour(desk, 24, row("b", at="2023-06-15T00:10:00Z"))
+        assert {len(digests) for _, digests in self.judged(desk)} == {1}
+
+    def test_an_id_in_conflict_names_the_batches_of_all_its_bodies_in_each_of_their_windows(self, desk: Desk) -> None:
+        early = self.hour(desk, 3, row("a", at="2023-06-14T03:10:00Z"))
+        late = self.hour(desk, 9, row("a", at="2023-06-14T09:10:00Z"), row("b", at="2023-06-14T09:20:00Z"))
+        found = self.judged(desk)
+        assert found[3] == found[9] == ("observed", sorted([early, late]))
+        assert found[4] == ("no_data", [])
+
+    def test_a_late_batch_states_only_the_windows_it_has_rows_in(self, desk: Desk) -> None:
+        for at in range(24):
+            self.hour(desk, at, row(f"r{at}", at=f"2023-06-14T{at:02}:10:00Z"))
+        before = self.judged(desk)
+        late = self.hour(desk, 5, row("late", at="2023-06-14T05:30:00Z"))
+        after = self.judged(desk)
+        assert [at for at, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]] == [5]
+        assert late in after[5][1]
+        stream = windows_stream(desk.attestor.sla_id(desk.agreement), desk.period.first)
+        with desk.database.read() as tx:
+            assert len(events(tx, stream)) == 25
