@@ -169,7 +169,11 @@ def load_excluded(tx: Transaction, sla_id: str, agreement: Agreement, period: Pe
 
 
 def excluded_members(excluded: Excluded) -> dict[str, Any]:
-    """What a statement says of the exclusions that touch its period; nothing where there are none."""
+    """What a statement says of the exclusions that take something out of its period, by start; nothing where none does.
+
+    What is not honoured changes no statement, so one cannot tell of it: it would depend on whether it was recorded
+    before the closing.
+    """
     found = [
         {
             "exclusion_id": each.exclusion.id,
@@ -179,9 +183,10 @@ def excluded_members(excluded: Excluded) -> dict[str, Any]:
             "announced_at_ns": _text(each.exclusion.announced_at_ns),
             "approved_by": each.exclusion.approved_by,
             "ruling": str(each.ruling),
-            "honoured": each.honoured and {"from_ns": str(each.honoured.start_ns), "to_ns": str(each.honoured.end_ns)},
+            "honoured": {"from_ns": str(each.honoured.start_ns), "to_ns": str(each.honoured.end_ns)},
         }
         for each in excluded.rulings
+        if each.honoured
     ]
     return {"exclusions": found} if found else {}
 
@@ -253,7 +258,7 @@ def _append(
 def _changed(
     agreement: Agreement, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
 ) -> list[Period]:
-    """The periods of which something else is taken out.
+    """The periods of which something else is taken out, or the same by other exclusions.
 
     One exclusion can move others: it is one of so many of its month, and takes from the cap of its period.
     """
@@ -265,8 +270,8 @@ def _changed(
 
     touched = [interval for _, interval in honoured(was) ^ honoured(will)]
 
-    def taken_out(rulings: Sequence[Ruled], period: Period) -> Sequence[Interval]:
-        return excluded_in(terms, rulings, period.interval).union
+    def taken_out(rulings: Sequence[Ruled], period: Period) -> set[tuple[str, Interval]]:
+        return honoured(excluded_in(terms, rulings, period.interval).rulings)
 
     return [each for each in _periods(agreement, touched) if taken_out(was, each) != taken_out(will, each)]
 

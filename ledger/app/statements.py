@@ -71,7 +71,8 @@ def issue_statement(
         return _issue(tx, registered, settlement, judged, seal, earlier, None, closing)
     newest = earlier[-1]
     before = load_windows(tx, registered, period, before_seq=newest.place)
-    if not _differs(registered, newest, before, settlement, judged):
+    excluded = excluded_members(load_excluded(tx, registered.sla_id, registered.agreement, period))
+    if not _differs(registered, newest, before, settlement, judged, excluded):
         return IssuedStatement(newest.payload["statement_id"], len(earlier), settlement, Receipt.of(newest))
     replaced = restated(tx, registered, settlement, newest, closing)
     seal = None
@@ -141,15 +142,23 @@ def _differs(
     before: JudgedPeriod,
     settlement: Settlement,
     judged: JudgedPeriod,
+    excluded: Mapping[str, Any],
 ) -> bool:
-    """Whether the newest statement says something else, or pays it for other violations.
+    """Whether the newest statement says something else, names other exclusions, or pays for other violations.
 
     A statement of an older release may say less: what it does not say is not compared.
     """
     said, figures = newest.payload, settlement.as_document()
     if any(said[name] != value for name, value in figures.items() if name in said):
         return True
+    if _exclusions(said) != _exclusions(excluded):
+        return True
     return violations(registered.agreement, before.windows) != violations(registered.agreement, judged.windows)
+
+
+def _exclusions(members: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The exclusions that take something out; statements of an older release list others, too."""
+    return [each for each in members.get("exclusions", ()) if each["honoured"]]
 
 
 def issued_event(tx: Transaction, statement_id: str) -> StoredEvent:

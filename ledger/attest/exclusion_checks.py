@@ -1,8 +1,8 @@
 """Whether a statement excludes no more than the signed terms allow.
 
 An issuer who could exclude at will would exclude the windows in which it failed. So a statement lists the exclusions
-that touch its period, and each is held to the limits of its clause. Tickets of the same month outside the period are
-not in it: a class's count is held to what is listed.
+that take something out of its period, and each is held to the limits of its clause. Tickets of the same month outside
+the period are not in it: a class's count is held to what is listed.
 """
 
 from __future__ import annotations

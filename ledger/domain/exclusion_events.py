@@ -59,4 +59,5 @@ STATEMENT_EXCLUSIONS: Mapping[str, Shape] = {
         10_000,
     )
 }
-"""What a statement says of the exclusions that touch its period: enough to hold them to the terms."""
+"""What a statement says of the exclusions that take something out of its period: enough to hold them to the terms.
+Those of an older release list what touches it and was not honoured, too."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +18,7 @@ from ledger.app.violations import record_violations
 from ledger.app.windows import JudgedPeriod, evaluate_windows
 from ledger.attest.case import Case
 from ledger.attest.exclusion_checks import require_excluded
+from ledger.domain.canonical import canonical_bytes
 from ledger.domain.exclusions import Ruling
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.naming import closing_stream, exclusions_stream, statement_stream, violations_stream, windows_stream
@@ -226,7 +230,7 @@ def test_an_agreement_without_clauses_excludes_nothing() -> None:
         add(desk)
 
 
-def test_the_statement_lists_the_exclusions_that_touch_its_period_and_what_was_honoured(desk: Desk) -> None:
+def test_the_statement_lists_the_exclusions_that_take_something_out_and_what_was_honoured(desk: Desk) -> None:
     record(desk, log(row("a", at="2023-06-14T03:00:00Z", error_code=500)))
     add(desk, name="dispute-1", at="03:00", minutes=60, clause="dispute")
     add(desk, name="hosts", clause="rotation")
@@ -248,7 +252,6 @@ def test_the_statement_lists_the_exclusions_that_touch_its_period_and_what_was_h
     start_ns = parse_instant_ns("2023-06-14T03:00:00Z")
     assert listed == [
         ("dispute-1", "honoured", {"from_ns": str(start_ns), "to_ns": str(start_ns + 3600 * 10**9)}),
-        ("hosts", "announced_late", None),
     ]
     require_excluded(Case({"statement": {"payload": issued.payload}, "agreement": registered.agreement.document}))
 
@@ -321,6 +324,47 @@ def test_a_retroactive_exclusion_restates_the_period_and_its_withdrawal_does_aga
     third = restating.statements(desk)[-1]
     assert (third["statement_version"], third["excluded"], restating.owed(desk)) == (3, 0, owed)
     assert "exclusions" not in third
+
+
+RECORDED: Sequence[Any] = (
+    None,
+    {"name": "whole", "clause": "dispute", "at": "03:00", "minutes": 60},
+    {"name": "inside", "clause": "dispute", "at": "03:20", "minutes": 10},
+    {"name": "hosts", "clause": "rotation", "at": "05:00"},
+)
+"""Closing the period (None), and exclusions: one inside the time of another, and one that was announced too late."""
+
+
+def test_the_same_exclusions_in_any_order_give_the_same_bytes() -> None:
+    digests = set()
+    for order in itertools.permutations(RECORDED):
+        desk = restating.at_the_end(make_desk(**MEMBERS))
+        restating.hand_in(desk, row("a"), restating.failed("b", 3))
+        for each in order:
+            if each is None:
+                restating.close(desk)
+            else:
+                add(desk, **each)
+        restating.settle(desk)
+        newest = restating.statements(desk)[-1]
+        assert [each["exclusion_id"] for each in newest["exclusions"]] == ["whole", "inside"]
+        said = {name: newest[name] for name in ("exclusions", "excluded", "observed", "objectives", "credit", "trace")}
+        digests.add(hashlib.sha256(canonical_bytes(said)).hexdigest())
+    assert len(digests) == 1
+
+
+def test_one_inside_the_time_of_another_is_a_version_with_the_same_figures_and_without_lines() -> None:
+    desk = restating.at_the_end(make_desk(**MEMBERS))
+    restating.hand_in(desk, row("a"), restating.failed("b", 3), restating.failed("c", 9))
+    add(desk, **RECORDED[1])
+    restating.close(desk)
+    owed = restating.owed(desk)
+    add(desk, **RECORDED[2])
+    restating.settle(desk)
+    first, second = restating.statements(desk)
+    assert (first["objectives"], first["trace"]) == (second["objectives"], second["trace"])
+    assert (second["objective_deltas"], second["credit_delta"]["difference"]) == ([], "0")
+    assert (restating.lines(desk, second["statement_id"]), restating.owed(desk)) == ([], owed)
 
 
 def test_exclusions_of_an_agreement_that_is_not_there(desk: Desk) -> None:
