@@ -228,12 +228,14 @@ class _Sorting:
         self._found: Period | None = None
         self._period: Interval | None = None
         self._rows: _PeriodRows | None = None
-        self._sample_rule = SampleRule(timeline.newest)
-        self._selections = [
-            (each.agreement.periods, Selection(objective.where for objective in each.agreement.objectives))
+        self._rules = [
+            (
+                each.agreement.periods,
+                (Selection(objective.where for objective in each.agreement.objectives), SampleRule(each.agreement)),
+            )
             for each in reversed(timeline.terms)
         ]
-        self._selection = Selection(())
+        self._selection, self._sample_rule = Selection(()), SampleRule(timeline.newest)
 
     def take(self, row: RequestRow | RowRejection) -> None:
         if isinstance(row, RowRejection):
@@ -256,15 +258,18 @@ class _Sorting:
             self._usable.starts_ns.append(start_ns)
 
     def take_sample(self, row: SampleRow) -> None:
+        if row.service != self._service:
+            self._counts.reject(Reason.OTHER_SERVICE)
+            return
+        if not self._find(row.at_ns) or self._found is None:
+            self._counts.reject(Reason.OUTSIDE_PERIOD)
+            return
+        if self._declared is not None and row.at_ns not in self._declared:
+            self._counts.reject(Reason.OUTSIDE_SPAN)
+            return
         counted = self._sample_rule.counted(row)
-        refused = counted.reason if isinstance(counted, Refused) else None
-        if refused is not Reason.OTHER_SERVICE:
-            if not self._find(row.at_ns):
-                refused = Reason.OUTSIDE_PERIOD
-            elif self._declared is not None and row.at_ns not in self._declared:
-                refused = Reason.OUTSIDE_SPAN
-        if refused is not None or self._found is None:
-            self._counts.reject(refused or Reason.OUTSIDE_PERIOD)
+        if isinstance(counted, Refused):
+            self._counts.reject(counted.reason)
             return
         usable = self.samples[self._found]
         usable.request_ids.append(row.sample_id)
@@ -290,9 +295,9 @@ class _Sorting:
             self._found = self._timeline.at(start_ns)
             self._period = None if self._found is None else self._found.interval
             self._rows = None
-            # Asked of the row's own terms, too: an amendment may add a selector or take it back.
-            in_force = (found for periods, found in self._selections if periods.at(start_ns) is not None)
-            self._selection = next(in_force, self._selection)
+            # Asked of the row's own terms, too: an amendment may add a selector or another evaluator, or take it back.
+            in_force = (found for periods, found in self._rules if periods.at(start_ns) is not None)
+            self._selection, self._sample_rule = next(in_force, (self._selection, self._sample_rule))
         return self._period is not None
 
     @property
