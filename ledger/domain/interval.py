@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from ledger.errors import IntervalInvalid
 
@@ -38,8 +37,7 @@ def union(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
     merged: list[Interval] = []
     for interval in sorted(intervals):
         if merged and interval.start_ns <= merged[-1].end_ns:
-            if interval.end_ns > merged[-1].end_ns:
-                merged[-1] = Interval(merged[-1].start_ns, interval.end_ns)
+            merged[-1] = Interval(merged[-1].start_ns, max(interval.end_ns, merged[-1].end_ns))
         else:
             merged.append(interval)
     return tuple(merged)
@@ -66,18 +64,13 @@ def clipped(disjoint: Iterable[Interval], within: Interval) -> tuple[Interval, .
 def minus(disjoint: Iterable[Interval], without: Sequence[Interval]) -> tuple[Interval, ...]:
     """The instants of one ``union`` that are not in the other."""
     left: list[Interval] = []
-    at = 0
     for interval in disjoint:
         start_ns = interval.start_ns
-        while at < len(without) and without[at].end_ns <= start_ns:
-            at += 1
-        # The last one that cuts this interval may cut the next one too, so ``at`` stays before it.
-        for hole in islice(without, at, None):
-            if hole.start_ns >= interval.end_ns:
-                break
+        cut_by = slice(bisect_right(without, start_ns, key=_end), bisect_left(without, interval.end_ns, key=_start))
+        for hole in without[cut_by]:
             if start_ns < hole.start_ns:
                 left.append(Interval(start_ns, hole.start_ns))
-            start_ns = max(start_ns, hole.end_ns)
+            start_ns = hole.end_ns
         if start_ns < interval.end_ns:
             left.append(Interval(start_ns, interval.end_ns))
     return tuple(left)
@@ -85,3 +78,7 @@ def minus(disjoint: Iterable[Interval], without: Sequence[Interval]) -> tuple[In
 
 def _start(interval: Interval) -> int:
     return interval.start_ns
+
+
+def _end(interval: Interval) -> int:
+    return interval.end_ns

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from heapq import nsmallest
 from itertools import groupby
 from typing import TypeVar
 
@@ -54,12 +55,10 @@ def _largest(about: Mapping[K, int], exact: Callable[[K], Fraction], count: int)
     bits; only where the cut goes through some that look the same are those told apart exactly."""
     found: list[K] = []
     for _, group in groupby(sorted(about, key=lambda key: (-about[key], key)), key=about.__getitem__):
-        keys = list(group)
-        if len(found) + len(keys) > count:
-            keys.sort(key=lambda key: (-exact(key), key))
-        found += keys[: count - len(found)]
-        if len(found) == count:
-            break
+        keys, wanted = list(group), count - len(found)
+        if len(keys) > wanted:
+            return found + nsmallest(wanted, keys, key=lambda key: (-exact(key), key))
+        found += keys
     return found
 
 

@@ -37,7 +37,15 @@ EQUIVALENT = (
         "windows == 1 -> False",
         "each window alone is what it was; that takes longer",
     ),
+    Same(
+        "methods/series.py",
+        "def misses(self, target_ppb: int, least: int = 0) -> list[bool]:",
+        "0 -> 1",
+        "what misses a target has at least one that was bad",
+    ),
     Same("methods/downtime.py", "most = max(of_all, default=0)", "0 -> 1", "of no windows none is excluded"),
+    Same("proration.py", "_APART = 64", "64 -> 65", "whatever is not told apart by then is compared exactly"),
+    Same("proration.py", "if len(keys) > wanted:", "> -> >=", "as many as are wanted are all taken, in any order"),
     Same("exclusions.py", "end_ns = 0", "0 -> 1", "any instant before all others does"),
     Same(
         "exclusions.py",

@@ -17,6 +17,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -153,6 +154,9 @@ class _Server:
                 functions[_key(each.__code__)].append(each)
         gc.freeze()
 
+        for path in {mutant.path for mutant in self.mutants}:
+            _codes_on_disk(path)
+
         def run(mutant: Mutant) -> int:
             if not _change(mutant, functions):
                 return UNTRIED
@@ -168,7 +172,7 @@ class _Server:
 
 def _change(mutant: Mutant, functions: Mapping[tuple[str, str, int], Sequence[FunctionType]]) -> bool:
     """Give the functions of a mutant's module their changed code. False where that is not all that changes."""
-    old = list(_codes(compile(mutant.path.read_text(encoding="utf-8"), str(mutant.path), "exec")))
+    old = _codes_on_disk(mutant.path)
     new = list(_codes(compile(mutant.text, str(mutant.path), "exec")))
     if len(old) != len(new):
         return False
@@ -186,6 +190,11 @@ def _change(mutant: Mutant, functions: Mapping[tuple[str, str, int], Sequence[Fu
             function.__code__ = after
         done = True
     return done and _rest(old[0]) == _rest(new[0])
+
+
+@cache
+def _codes_on_disk(path: Path) -> list[CodeType]:
+    return list(_codes(compile(path.read_text(encoding="utf-8"), str(path), "exec")))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

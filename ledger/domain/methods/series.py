@@ -18,10 +18,6 @@ class Counts:
     good: int
     bad: int
 
-    @property
-    def valid(self) -> int:
-        return self.good + self.bad
-
 
 @dataclass(frozen=True, slots=True)
 class Series:

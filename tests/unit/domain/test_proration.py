@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.interval import Interval
-from ledger.domain.proration import apportion, prorate, share_of_life
+from ledger.domain.proration import apportion, lived_ns, overlap_ns, prorate, share_of_life, terms_for
+from tests.unit.domain.samples import agreement
 
 lengths = st.lists(st.integers(1, 10**15), min_size=1, max_size=8)
 
@@ -32,6 +37,51 @@ def test_losses_next_to_each_other_are_one_loss(cut: int, excluded: list[tuple[i
     out = [Interval(start, start + length) for start, length in excluded]
     halves = share_of_life(Interval(0, cut), life, out) + share_of_life(Interval(cut, 101), life, out)
     assert halves == share_of_life(life, life, out)
+
+
+def test_two_are_together_from_the_later_start_to_the_earlier_end() -> None:
+    assert overlap_ns(Interval(0, 10), Interval(4, 20)) == 6
+    assert overlap_ns(Interval(4, 20), Interval(0, 10)) == 6
+    assert overlap_ns(Interval(0, 10), Interval(10, 20)) == 0
+    assert overlap_ns(Interval(0, 10), Interval(15, 20)) == 0
+
+
+def test_a_life_is_without_what_is_excluded_of_it() -> None:
+    assert lived_ns(Interval(10, 30), [Interval(0, 12), Interval(20, 25), Interval(29, 40)]) == 12
+
+
+def test_nothing_can_be_shared_out_without_a_weight() -> None:
+    assert apportion(0, {1: Fraction(0), 2: Fraction(0)}) == {1: 0, 2: 0}
+    assert apportion(5, {1: Fraction(0), 2: Fraction(1)}) == {1: 0, 2: 5}
+    with pytest.raises(ValueError, match="nothing has a weight"):
+        apportion(5, {1: Fraction(0)})
+    with pytest.raises(ValueError, match="nothing has a weight"):
+        prorate(5, [])
+
+
+def test_of_more_equal_remainders_than_units_the_first_keys_have_them() -> None:
+    fifths = {key: Fraction(1) for key in (5, 4, 3, 2, 1)}
+    assert apportion(7, fifths) == {5: 1, 4: 1, 3: 1, 2: 2, 1: 2}
+    assert list(apportion(7, fifths)) == [5, 4, 3, 2, 1]
+
+
+def test_a_part_of_a_period_has_the_base_that_lies_between_its_cuts() -> None:
+    """A third of an hour each, of a base that three do not divide."""
+    agreed = agreement()
+    period = agreed.period_starting(date(2023, 6, 14))
+    start_ns, end_ns = period.interval.start_ns, period.interval.end_ns
+    third = (end_ns - start_ns) // 3
+    cuts = [start_ns, start_ns + third, start_ns + 2 * third, end_ns]
+    assert agreed.compensation.base % 3
+    bases = []
+    for one, other in pairwise(cuts):
+        part = replace(period, interval=Interval(one, other), whole=period.interval)
+        terms = terms_for(agreed, part)
+        assert replace(terms.compensation, base=agreed.compensation.base) == agreed.compensation
+        bases.append(terms.compensation.base)
+    assert sum(bases) == agreed.compensation.base
+    assert max(bases) - min(bases) == 1
+    assert terms_for(agreed, period) is agreed
 
 
 def test_the_life_is_the_denominator() -> None:
@@ -60,3 +110,13 @@ def test_remainders_that_differ_beyond_64_bits_are_told_apart() -> None:
     # 1.5 and a little, 1.5 less a little: the later key has the larger remainder.
     assert apportion(3, {1: almost, 2: 2 - almost}) == {1: 1, 2: 2}
     assert apportion(3, {1: Fraction(1), 2: Fraction(1)}) == {1: 2, 2: 1}
+
+
+def test_remainders_that_look_the_same_are_compared_without_their_whole_parts() -> None:
+    little = Fraction(1, 10**40)
+    third, two_thirds = Fraction(1, 3), Fraction(2, 3)
+    # Remainders of 1/3 less a little, 1/3 and a little, and 1/3: one more unit, for the second.
+    assert apportion(3, {1: 1 + third - little, 2: 1 + third + little, 3: third}) == {1: 1, 2: 2, 3: 0}
+    # The larger share has the smaller remainder.
+    assert apportion(6, {1: 4 + two_thirds - little, 2: two_thirds + little, 3: two_thirds}) == {1: 4, 2: 1, 3: 1}
+    assert apportion(4, {1: 2 + third - little, 2: third + little, 3: 1 + third}) == {1: 2, 2: 1, 3: 1}
