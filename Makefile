@@ -63,7 +63,7 @@ compose-check: $(VENV)/.project ## Check docker-compose.yml and settle a period 
 
 # --- checks ----------------------------------------------------------------------------------
 .PHONY: check
-check: lint exact types imports generated ## All static checks
+check: lint exact sizes types imports generated ## All static checks
 
 .PHONY: lint
 lint: $(VENV)/.project ## ruff (rules and format), and the lock fits pyproject.toml
@@ -74,6 +74,10 @@ lint: $(VENV)/.project ## ruff (rules and format), and the lock fits pyproject.t
 .PHONY: exact
 exact: $(VENV)/.project ## No float in ledger/domain
 	$(BIN)/python scripts/no_float.py
+
+.PHONY: sizes
+sizes: $(VENV)/.project ## No module over 400 lines, no function over 50
+	$(BIN)/python scripts/sizes.py
 
 .PHONY: types
 types: $(VENV)/.project ## mypy --strict over ledger and api

@@ -112,15 +112,13 @@ def record_charges(
         [NewEvent("charges_recorded", payload, occurred_at_ns=now_ns)],
         expected_version=len(events),
     )
-    paid = _paid_by(agreement, period)
-    if paid is not None:
-        reason = f"the charges of {period} were recorded" + (" anew" if events else "")
+    if (paid := _paid_by(agreement, period)) is not None:
         facts_changed(
             tx,
             registered,
             paid,
             cause="charges",
-            reason=reason,
+            reason=f"the charges of {period} were recorded" + (" anew" if events else ""),
             fact=receipt.event_id,
             now_ns=now_ns,
             # Nobody escapes a credit by handing in late what it is a share of.

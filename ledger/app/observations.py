@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from ledger.app.agreements import RegisteredAgreement, timeline_of
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
 from ledger.domain.calendar import Period
-from ledger.domain.events import NewEvent
+from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.interval import Interval, clip, covered, union
 from ledger.domain.lifecycle import Timeline
 from ledger.domain.naming import observations_stream
@@ -75,12 +75,8 @@ def record_observations(
     digest = tx.batches.put(data)
     stream = observations_stream(registered.sla_id, agreement.source)
     declared = _span(declared_complete)
-    following, complete, batch_format = 0, list[Interval](), format_of(data)
-    for event in tx.events.stream(stream):
-        following = event.version + 1
-        before = event.payload["declared_complete"]
-        if before is not None and event.payload.get("format", REQUESTS) == batch_format:
-            complete.append(Interval(int(before["from_ns"]), int(before["to_ns"])))
+    earlier = list(tx.events.stream(stream))
+    for event in earlier:
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
             return RecordedBatch(digest, _counts_of(event.payload), Receipt.of(event))
     # By the terms in force when each request started: a log may reach over a change of the terms.
@@ -90,8 +86,42 @@ def record_observations(
         "sla_id": registered.sla_id,
         "source": agreement.source,
         "digest": digest,
-        "format": batch_format,
+        "format": format_of(data),
         "bytes": len(data),
+        **_counted(counts),
+        "span": _span(span),
+        "declared_complete": declared,
+    }
+    (receipt,) = tx.events.append(
+        stream,
+        [NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)],
+        expected_version=len(earlier),
+    )
+    changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, payload["format"]))
+    reason = f"the batch {digest[:16]} of {agreement.source} came after the period was closed"
+    _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)
+    return RecordedBatch(digest, counts, receipt, tuple(refused))
+
+
+def _have_judged_anew(
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    timeline: Timeline,
+    changed: Collection[Period],
+    *,
+    reason: str,
+    fact: str,
+    now_ns: int,
+) -> None:
+    """Have those of the periods that are closed judged anew, each by its own terms, from the earliest on."""
+    for period in sorted(changed, key=lambda period: period.interval.start_ns):
+        of_period = replace(registered, agreement=timeline.starting(period.first)[0].agreement)
+        facts_changed(tx, of_period, period, cause="observations", reason=reason, fact=fact, now_ns=now_ns)
+
+
+def _counted(counts: VerdictCounts) -> dict[str, Any]:
+    """What became of the rows, as the event has it; ``_counts_of`` reads it again."""
+    return {
         "rows": {
             "accepted": counts.accepted,
             "duplicate": counts.duplicates,
@@ -99,26 +129,15 @@ def record_observations(
             "rejected": counts.rejected_total,
         },
         "rejected_reasons": {str(reason): count for reason, count in sorted(counts.rejected.items())},
-        "span": _span(span),
-        "declared_complete": declared,
     }
-    (receipt,) = tx.events.append(
-        stream,
-        [NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)],
-        expected_version=following,
+
+
+def _declared_before(earlier: Sequence[StoredEvent], batch_format: str) -> list[Interval]:
+    """The spans for which batches of this format were declared complete."""
+    declared = (
+        event.payload["declared_complete"] for event in earlier if event.payload.get("format", REQUESTS) == batch_format
     )
-    changed |= _newly_complete(timeline, declared_complete, complete)
-    for period in sorted(changed, key=lambda period: period.interval.start_ns):
-        facts_changed(
-            tx,
-            replace(registered, agreement=timeline.starting(period.first)[0].agreement),
-            period,
-            cause="observations",
-            reason=f"the batch {digest[:16]} of {agreement.source} came after the period was closed",
-            fact=receipt.event_id,
-            now_ns=now_ns,
-        )
-    return RecordedBatch(digest, counts, receipt, tuple(refused))
+    return [Interval(int(span["from_ns"]), int(span["to_ns"])) for span in declared if span is not None]
 
 
 def _newly_complete(timeline: Timeline, declared: Interval | None, complete: Sequence[Interval]) -> set[Period]:

@@ -108,10 +108,7 @@ def _issue(
         "accepts_until_ns": str(accepts_until_ns(registered.agreement, period)),
         **({} if closing is None else {"closing_event": closing.id}),
         **settlement.as_document(),
-        "attestable": not settlement.not_attestable,
-        "unattested_reasons": list(settlement.not_attestable),
-        "seal_key": None if seal is None else str(seal.seal_key),
-        "telemetry_root": None if seal is None else str(seal.root),
+        **_provable(settlement, seal),
         **excluded_members(load_excluded(tx, registered.sla_id, registered.agreement, period)),
         **({} if replaced is None else replaced.as_members()),
     }
@@ -134,6 +131,16 @@ def _issue(
     if issued.proof_due:
         tx.outbox.add(receipt.event_id, Stage.PROVE)
     return issued
+
+
+def _provable(settlement: Settlement, seal: Seal | None) -> dict[str, Any]:
+    """Whether a proof can follow, why not, and the seal that it would open."""
+    return {
+        "attestable": not settlement.not_attestable,
+        "unattested_reasons": list(settlement.not_attestable),
+        "seal_key": None if seal is None else str(seal.seal_key),
+        "telemetry_root": None if seal is None else str(seal.root),
+    }
 
 
 def _differs(

@@ -75,7 +75,7 @@ def _draft(slos: tuple[Slo, ...], template: Mapping[str, Any] | None) -> Draft:
             f"{MAX_OBJECTIVES}. Import fewer files at a time",
             field=place.field,
         )
-    base = dict(_placeholders(place, notes) if template is None else _of_template(template, objectives, place, notes))
+    base = dict(_placeholders(notes) if template is None else _of_template(template, objectives, place, notes))
     document = {
         **{key: value for key, value in base.items() if key not in _PERIOD_MEMBERS},
         "service": {**base["service"], "name": slos[0].service},
@@ -152,23 +152,26 @@ def _objective_id(name: str, taken: set[str]) -> str:
     return found
 
 
-def _placeholders(place: Place, notes: list[Note]) -> dict[str, Any]:
+_PLACEHOLDER_NOTES = (
+    ("parties", "an SLO does not say who promises what to whom"),
+    ("collector", "the key is that of the examples, whose secret is known to all"),
+    ("service.class", "text-generation is written"),
+    ("tier", "silver is written"),
+    ("business_level", "L2 is written; it matters to impact rules only"),
+    ("source", "the log that both sides take as the facts"),
+    ("coverage_floor", "99 % is written"),
+    ("grace", "72 hours are written"),
+    ("exclusions", "none are written"),
+    ("compensation", "nothing is paid: base 0 and no rules"),
+    ("effective", "a year from 2026-01-01, where no calendar window says otherwise"),
+)
+
+
+def _placeholders(notes: list[Note]) -> dict[str, Any]:
     def party(role: str) -> dict[str, str]:
         return {"name": f"{_REPLACE} {role}", "ed25519_public_key": "0" * 64, "evm_address": "0x" + "0" * 40}
 
-    for member, value in (
-        ("parties", "an SLO does not say who promises what to whom"),
-        ("collector", "the key is that of the examples, whose secret is known to all"),
-        ("service.class", "text-generation is written"),
-        ("tier", "silver is written"),
-        ("business_level", "L2 is written; it matters to impact rules only"),
-        ("source", "the log that both sides take as the facts"),
-        ("coverage_floor", "99 % is written"),
-        ("grace", "72 hours are written"),
-        ("exclusions", "none are written"),
-        ("compensation", "nothing is paid: base 0 and no rules"),
-        ("effective", "a year from 2026-01-01, where no calendar window says otherwise"),
-    ):
+    for member, value in _PLACEHOLDER_NOTES:
         notes.append(Note(NoteKind.PLACEHOLDER, Place("", 0, ""), member, value))
     return {
         "apiVersion": "sla-ledger/v1",

@@ -53,22 +53,7 @@ def run_main_job(
     database, attestor, now_ns = services.database, services.attestor, services.clock.now_ns
     sla_id = attestor.sla_id(agreement)
     step("registering the agreement")
-    registration = registration_of(agreement, attestor, period, terms_version=1)
-    anchor = services.chain.anchor
-    signature = None
-    if registration is not None:
-        signature = parties.sign_registration(anchor.registration_digest(registration))
-    with database.begin() as tx:
-        register_agreement(
-            tx,
-            agreement,
-            attestor=attestor,
-            verify=verify,
-            terms_version=1,
-            registration=registration,
-            customer_signature=signature,
-            now_ns=now_ns(),
-        )
+    _register(services, parties, agreement, period)
     step("recording the request log")
     with database.begin() as tx:
         registered = load_agreement(tx, sla_id, attestor)
@@ -92,6 +77,25 @@ def run_main_job(
     database.wait_sequenced([statement.receipt.event_id, *(event.id for event in made if event is not None)])
     services.sign_log()
     return _evidence(services, agreement, batch, statement)
+
+
+def _register(services: Services, parties: DemoParties, agreement: Agreement, period: Period) -> None:
+    """Put the agreement into the log, and what both sides sign of it onto the chain where its credits are proved."""
+    registration = registration_of(agreement, services.attestor, period, terms_version=1)
+    signature = None
+    if registration is not None:
+        signature = parties.sign_registration(services.chain.anchor.registration_digest(registration))
+    with services.database.begin() as tx:
+        register_agreement(
+            tx,
+            agreement,
+            attestor=services.attestor,
+            verify=verify,
+            terms_version=1,
+            registration=registration,
+            customer_signature=signature,
+            now_ns=services.clock.now_ns(),
+        )
 
 
 def _evidence(services: Services, agreement: Agreement, batch: RecordedBatch, statement: IssuedStatement) -> MainJob:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import socket
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,32 +34,39 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
     """Every stage that is worked here. Chain and prover are opened by the first stage that needs them."""
     attestor, clock = services.attestor, services.clock
 
-    def evaluate(database: Database, event_id: str) -> None:
-        evaluate_period(
-            database,
-            event_id,
-            attestor=attestor,
-            read_rows=read_facts,
-            find_evidence=find_evidence,
-            find_requests=find_requests,
-            clock=clock,
-        )
-
-    def compensate(database: Database, event_id: str) -> None:
-        compensate_period(
-            database,
-            event_id,
-            attestor=attestor,
-            collectors=services.collectors,
-            randomness=services.randomness,
-            clock=clock,
-        )
+    evaluate = partial(
+        evaluate_period,
+        attestor=attestor,
+        read_rows=read_facts,
+        find_evidence=find_evidence,
+        find_requests=find_requests,
+        clock=clock,
+    )
+    compensate = partial(
+        compensate_period,
+        attestor=attestor,
+        collectors=services.collectors,
+        randomness=services.randomness,
+        clock=clock,
+    )
 
     def prove(database: Database, event_id: str) -> None:
         chain_id, registry = services.chain_identity
         attestations.prove_statement(
             database, event_id, attestor=attestor, chain_id=chain_id, registry=registry, clock=clock
         )
+
+    return {
+        Stage.EVALUATE: evaluate,
+        Stage.COMPENSATE: compensate,
+        Stage.PROVE: prove,
+        **_on_chain(services),
+        Stage.DELIVER: Courier(WebhookClient(allow_private=services.webhooks_private), sign, clock).deliver,
+    }
+
+
+def _on_chain(services: Services) -> Mapping[Stage, StageWork]:
+    attestor, clock = services.attestor, services.clock
 
     def register(database: Database, event_id: str) -> None:
         anchoring.register_on_chain(database, event_id, attestor=attestor, anchor=_anchor(services))
@@ -77,15 +85,7 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
             clock=clock,
         )
 
-    return {
-        Stage.EVALUATE: evaluate,
-        Stage.COMPENSATE: compensate,
-        Stage.PROVE: prove,
-        Stage.REGISTER: register,
-        Stage.ANCHOR: anchor,
-        Stage.CONFIRM: confirm,
-        Stage.DELIVER: Courier(WebhookClient(allow_private=services.webhooks_private), sign, clock).deliver,
-    }
+    return {Stage.REGISTER: register, Stage.ANCHOR: anchor, Stage.CONFIRM: confirm}
 
 
 def judge_of(services: Services) -> Judge:
