@@ -73,6 +73,13 @@ class ObservationReceipt(msgspec.Struct, frozen=True):
     rejected: Annotated[
         list[RejectedRow], msgspec.Meta(description=f"The first {MAX_SHOWN} that cannot be read or used")
     ]
+    judged_anew: Annotated[
+        list[str],
+        msgspec.Meta(
+            description="Closed periods of which it says something new: where that gives other figures, the next "
+            "version of their statement follows"
+        ),
+    ]
 
 
 class RefusedSample(msgspec.Struct, frozen=True):
@@ -100,7 +107,7 @@ class TelemetryReceipt(msgspec.Struct, frozen=True):
     summary="Record a request log or a sample log",
     tag="ingest",
     scopes=_SCOPES,
-    problems=(400, 404, 408, 413, 415, 503),
+    problems=(400, 404, 408, 409, 413, 415, 503),
 )
 async def post_observations(
     request: AnyRequest,
@@ -111,7 +118,9 @@ async def post_observations(
     to: To = None,
 ) -> ObservationReceipt:
     """Rows as NDJSON (docs/ingest.md): requests, or samples of what a request log does not show. With `from` and `to`
-    the log is declared complete between them: a window in it without rows is then idle instead of missing."""
+    the log is declared complete between them: a window in it without rows is then idle instead of missing.
+
+    What says something new of a closed period is taken until the deadline of its claims, and refused after it (409)."""
     span = _span(from_, to)
 
     def work(_media_type: str, data: bytes) -> ObservationReceipt:
@@ -213,6 +222,7 @@ def _observation_receipt(handed_in: HandedIn) -> ObservationReceipt:
         RowCounts(counts.accepted, counts.duplicates, counts.conflicts, counts.rejected_total),
         {str(reason): count for reason, count in counts.rejected.items()},
         [RejectedRow(row.line, str(row.reason), row.field, row.message) for row in handed_in.rejections],
+        list(batch.judged_anew),
     )
 
 

@@ -14,7 +14,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.interval import Interval, clip, covered, union
 from ledger.domain.lifecycle import Timeline
-from ledger.domain.naming import observations_stream
+from ledger.domain.naming import closing_stream, observations_stream
 from ledger.domain.observation import (
     BodyBook,
     Reason,
@@ -44,12 +44,15 @@ class RecordedBatch:
     """What became of a batch. ``receipt`` is the first one where the same batch had been recorded before.
 
     ``refused`` are the first of the rows that could be read and have a member that this agreement cannot use.
+    ``judged_anew`` names the closed periods of which it says something new: where that gives other figures, the next
+    version of their statement follows.
     """
 
     digest: str
     counts: VerdictCounts
     receipt: Receipt
     refused: tuple[RowRejection, ...] = ()
+    judged_anew: tuple[str, ...] = ()
 
 
 def record_observations(
@@ -78,7 +81,8 @@ def record_observations(
     earlier = list(tx.events.stream(stream))
     for event in earlier:
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
-            return RecordedBatch(digest, _counts_of(event.payload), Receipt.of(event))
+            anew = _judged_anew(tx, registered, event.id, read_rows(data), declared_complete)
+            return RecordedBatch(digest, _counts_of(event.payload), Receipt.of(event), judged_anew=anew)
     # By the terms in force when each request started: a log may reach over a change of the terms.
     timeline, refused = timeline_of(tx, registered.sla_id), list[RowRejection]()
     counts, span, changed = _classify(tx, registered, timeline, read_rows(data), declared_complete, refused)
@@ -99,8 +103,8 @@ def record_observations(
     )
     changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, payload["format"]))
     reason = f"the batch {digest[:16]} of {agreement.source} came after the period was closed"
-    _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)
-    return RecordedBatch(digest, counts, receipt, tuple(refused))
+    anew = _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)
+    return RecordedBatch(digest, counts, receipt, tuple(refused), anew)
 
 
 def _have_judged_anew(
@@ -112,11 +116,14 @@ def _have_judged_anew(
     reason: str,
     fact: str,
     now_ns: int,
-) -> None:
-    """Have those of the periods that are closed judged anew, each by its own terms, from the earliest on."""
+) -> tuple[str, ...]:
+    """Have those of the periods that are closed judged anew, each by its own terms, from the earliest on: which."""
+    closed = []
     for period in sorted(changed, key=lambda period: period.interval.start_ns):
         of_period = replace(registered, agreement=timeline.starting(period.first)[0].agreement)
-        facts_changed(tx, of_period, period, cause="observations", reason=reason, fact=fact, now_ns=now_ns)
+        if facts_changed(tx, of_period, period, cause="observations", reason=reason, fact=fact, now_ns=now_ns):
+            closed.append(str(period))
+    return tuple(closed)
 
 
 def _counted(counts: VerdictCounts) -> dict[str, Any]:
@@ -138,6 +145,22 @@ def _declared_before(earlier: Sequence[StoredEvent], batch_format: str) -> list[
         event.payload["declared_complete"] for event in earlier if event.payload.get("format", REQUESTS) == batch_format
     )
     return [Interval(int(span["from_ns"]), int(span["to_ns"])) for span in declared if span is not None]
+
+
+def _judged_anew(
+    tx: Transaction, registered: RegisteredAgreement, fact: str, rows: Rows | SampleRows, declared: Interval | None
+) -> tuple[str, ...]:
+    """The closed periods that were judged anew because of the batch that the event ``fact`` recorded before."""
+    timeline = timeline_of(tx, registered.sla_id)
+    periods = set(() if declared is None else timeline.touching(declared))
+    for period, _, _ in _by_period(timeline, rows, declared, VerdictCounts(), []):
+        periods |= set(timeline.touching(period.interval))
+
+    def followed(period: Period) -> bool:
+        events = tx.events.stream(closing_stream(registered.sla_id, period.first))
+        return any(event.payload.get("fact") == fact for event in events)
+
+    return tuple(map(str, sorted(filter(followed, periods), key=lambda period: period.interval.start_ns)))
 
 
 def _newly_complete(timeline: Timeline, declared: Interval | None, complete: Sequence[Interval]) -> set[Period]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk, RecordedExclusion
 from ledger.app.lists import Lists, visible_exclusion
 from ledger.app.paging import Row
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of, opened, receipt_document
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of, opened, receipt_document, who
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
 from ledger.domain.schema import convert
@@ -66,7 +65,7 @@ def add(
         from_ns=_instant_ns("--from", said.pop("from")),
         to_ns=_instant_ns("--to", said.pop("to")),
         announced_at_ns=None if announced_at is None else _instant_ns("--announced-at", announced_at),
-        by=_who(),
+        by=who(),
         **said,
     )
     with opened(data_dir, database_url) as services:
@@ -94,7 +93,7 @@ def withdraw(
     """Withdraw the exclusion ID: its time counts again, and the id is used up."""
     with opened(data_dir, database_url) as services:
         chosen = chosen_of(services.database.of_tenant(tenant), sla_id)
-        made = _desk(services, tenant).withdraw(chosen, exclusion_id, reason=reason, by=_who())
+        made = _desk(services, tenant).withdraw(chosen, exclusion_id, reason=reason, by=who())
         _print_change(services, made, as_json=as_json)
 
 
@@ -181,11 +180,3 @@ def _desk(services: Services, tenant: str) -> ExclusionDesk:
 
 def _operator(tenant: str) -> Principal:
     return Principal("the command line", tenant, ROLE_SCOPES[Role.OPERATOR])
-
-
-def _who() -> str:
-    """The account that runs the command, for the record."""
-    try:
-        return f"command line of {getpass.getuser()}"
-    except (KeyError, OSError):
-        return "command line"

@@ -30,6 +30,9 @@ class Subcommand:
 COMMANDS = {
     "settle": Subcommand("ledger.cli.settle:settle", "Settle one period of a request log (pure computation)."),
     "demo": Subcommand("ledger.cli.demo:demo", "Run the main job on a request log, all keys here.", "server,prove"),
+    "statements": Subcommand("ledger.cli.statements:statements", "List and show statements.", "server"),
+    "violations": Subcommand("ledger.cli.violations:violations", "List violations.", "server"),
+    "credits": Subcommand("ledger.cli.credit_changes:credit_lines", "List, take back and book credit lines.", "server"),
     "explain": Subcommand("ledger.cli.explain:explain", "Show every number of a statement or bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,14 @@ def chosen_of(database: Database, sla_id: str | None) -> str:
     """The same of the agreements in a tenant's database."""
     with database.read() as tx:
         return chosen_sla(tx.views.agreements(), sla_id)
+
+
+def who() -> str:
+    """The account that runs the command, for the record."""
+    try:
+        return f"command line of {getpass.getuser()}"
+    except (KeyError, OSError):
+        return "command line"
 
 
 def receipt_document(services: Services, receipt: Receipt) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def init(data_dir: Path, database_url: str | None, proving_keys: bool, as_json: 
 
 @click.command(
     epilog="Exit codes: 0 recorded, now or before (rows that were rejected are counted); 1 refused as things stand "
-    "(the period takes no more facts); 2 no row of the log can be used, and nothing was written."
+    "(the deadline for facts about a closed period is over); 2 no row of the log can be used, and nothing was written."
 )
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @DATA
@@ -164,6 +164,7 @@ def _print_batch(services: Services, batch: RecordedBatch, complete: Interval | 
         "digest": batch.digest,
         "rows": rows,
         "rejected_reasons": {str(reason): count for reason, count in sorted(counts.rejected.items())},
+        "judged_anew": list(batch.judged_anew),
         **receipt_document(services, batch.receipt),
     }
     if as_json:
@@ -172,5 +173,10 @@ def _print_batch(services: Services, batch: RecordedBatch, complete: Interval | 
     click.echo(", ".join(f"{count} {verdict}" for verdict, count in rows.items()) + f"; batch {batch.digest}")
     for reason, count in document["rejected_reasons"].items():
         click.echo(f"  rejected: {reason}: {count}")
+    for period in batch.judged_anew:
+        note(
+            f"{period} is closed: it is judged anew, and where that gives other figures the next version of its "
+            "statement follows"
+        )
     if complete is None:
         note("nobody says where this log is complete (--period, --span): windows without requests are missing data")

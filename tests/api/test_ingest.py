@@ -25,6 +25,7 @@ from api.app import create_app
 from api.desks import Desks
 from api.edge import Edge
 from api.receiving import BODIES, Intake, Outcomes
+from ledger.app.closing import Cause, close_period
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
 from ledger.app.queries import Health, Queries, SchemaState
@@ -32,6 +33,7 @@ from ledger.app.telemetry import find_evidence
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.domain.instant import DAY_NS
 from ledger.domain.interval import Interval
 from ledger.settings import IngestSettings
 from tests.unit.app.conftest import Desk, log, make_desk, row
@@ -160,6 +162,21 @@ def test_a_sample_log_comes_in_by_the_same_route(post: Post) -> None:
         400,
         "request_log_unusable",
     )
+
+
+def test_a_log_of_a_closed_period_says_what_follows_until_the_deadline(post: Post) -> None:
+    path, kind, desk = f"/v1/observations?sla_id={post.sla_id}", "application/x-ndjson", post.desk
+    assert post(path, log(row("early")), kind).json()["judged_anew"] == []
+    desk.clock.now = desk.period.interval.end_ns
+    registered = desk.register()
+    with desk.database.begin() as tx:
+        close_period(tx, registered, desk.period, cause=Cause.REQUEST, now_ns=desk.clock.now_ns())
+    for _ in range(2):
+        assert post(path, log(row("late")), kind).json()["judged_anew"] == [str(desk.period)]
+    desk.clock.now = desk.period.interval.end_ns + 31 * DAY_NS
+    found = problem(post(path, log(row("later")), kind), 409, "claim_deadline_passed")
+    assert found["data"]["period"] == str(desk.period)
+    assert found["data"]["deadline"] == "2023-07-15T00:00:00Z"
 
 
 def test_a_log_is_recorded_once(post: Post) -> None:

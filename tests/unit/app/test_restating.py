@@ -102,6 +102,16 @@ def lines(desk: Desk, statement_id: str) -> list[tuple[str, int]]:
 
 
 class TestLateFacts:
+    def test_who_hands_them_in_is_told_which_closed_periods_are_judged_anew(self, desk: Desk) -> None:
+        assert hand_in(desk, row("a"), row("b")).judged_anew == ()
+        close(desk)
+        assert late(desk, failed("late", 10)).judged_anew == (str(desk.period),)
+        # The same batch again changes nothing and is answered alike; another that says nothing new is judged by nobody.
+        assert late(desk, failed("late", 10)).judged_anew == (str(desk.period),)
+        assert late(desk, row("a"), failed("late", 10)).judged_anew == ()
+        assert hand_in(desk, row("a"), row("b")).judged_anew == ()
+        assert len(statements(desk)) == 2
+
     def test_give_a_version_that_names_what_it_replaces_why_and_by_how_much(self, desk: Desk) -> None:
         hand_in(desk, row("a"), row("b"))
         close(desk)

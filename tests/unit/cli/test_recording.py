@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ledger.cli.main import main
 from ledger.resources import resource_dir
 from ledger.wiring.services import open_data
+from tests.support.deployment import example_terms
+from tests.unit.app.conftest import row
 
 EXAMPLES = resource_dir("examples")
 PERIOD = "2023-06-14/P1D"
@@ -58,6 +62,34 @@ def test_facts_are_recorded_once(data: Path, capsys: pytest.CaptureFixture[str])
     first = asked(capsys, *command)
     assert first["rows"] == {"accepted": 760, "duplicate": 1, "conflict": 0, "rejected": 2}
     assert asked(capsys, *command) == first
+
+
+def test_a_log_of_a_closed_period_says_what_follows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, agreement, log = tmp_path / "data", tmp_path / "agreement.yaml", tmp_path / "late.ndjson"
+    first = date.today() - timedelta(days=3)  # noqa: DTZ011 - facts of a closed day are taken for 30 days
+    terms = example_terms() | {"effective": {"from": str(first), "until": str(first + timedelta(days=9))}}
+    agreement.write_text(yaml.safe_dump(terms))
+    asked(capsys, "init", "--data", str(folder))
+    asked(capsys, "agreements", "add", str(agreement), "--data", str(folder), "--own-keys")
+    asked(capsys, "close", "--data", str(folder), "--period", f"{first}/P1D")
+    log.write_text(json.dumps(row("late", at=f"{first}T10:00:00Z")) + "\n")
+    command = ("observe", str(log), "--data", str(folder))
+    assert asked(capsys, *command)["judged_anew"] == [f"{first}/P1D"]
+    assert main(list(command)) == 0
+    assert f"{first}/P1D is closed: it is judged anew" in capsys.readouterr().err
+    log.write_text(json.dumps(row("next", at=f"{first + timedelta(days=1)}T10:00:00Z")) + "\n")
+    assert asked(capsys, *command)["judged_anew"] == []
+
+
+def test_after_the_deadline_a_log_of_a_closed_period_is_refused_with_it(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked(capsys, "close", "--data", str(data), "--period", "2023-06-25/P1D")
+    log = tmp_path / "late.ndjson"
+    log.write_text(json.dumps(row("late", at="2023-06-25T10:00:00Z")) + "\n")
+    refused = asked(capsys, "observe", str(log), "--data", str(data), code=1)
+    assert refused["code"] == "claim_deadline_passed"
+    assert refused["data"] == {"period": "2023-06-25/P1D", "deadline": "2023-07-26T00:00:00Z"}
 
 
 def test_a_log_without_a_usable_row_is_refused_as_over_http(
