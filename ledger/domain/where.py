@@ -1,12 +1,13 @@
 """Selectors: which requests an objective is about, and how a row shows that it is one of them.
 
-``where`` names the most input tokens of a request, the model that has to answer it, or both. A row says so by its
-members ``input_tokens`` (a whole number) and ``model`` (text; equal only where every character is); null says nothing.
+``where`` names the most input tokens of a request, the model that has to answer it, the region that has to serve it, or
+several of these. A row says so by its members ``input_tokens`` (a whole number), ``model`` and ``region`` (texts; equal
+only where every character is); null says nothing.
 
 What a row leaves out must not take it out of a promise without a trace. A row without ``input_tokens`` therefore counts
-as selected: else a provider would drop its failures by not counting their tokens. A row without ``model`` does not: no
-promise of a version is made for what nobody says that this version answered. An objective without ``where`` beside it
-counts those rows.
+as selected: else a provider would drop its failures by not counting their tokens. A row without ``model`` or ``region``
+does not: no promise of a version or a region is made for what nobody says that it answered, and else one failure would
+break the promise of every region. An objective without ``where`` beside it counts those rows.
 
 A member of a wrong type makes its row unusable, but only where the agreement asks for that member: else it is one of
 the keys that are free.
@@ -30,12 +31,15 @@ WHERE = Object(
     {
         "input_tokens_at_most": Integer(1, 2**53 - 1),
         "model": Text(max_length=120, what="name and version of a model as the rows have them", visible=True),
+        "region": Text(max_length=120, what="name of a region as the rows have it", visible=True),
     },
 )
 
 _SHOWN_CHARS = 40
 # A value in a body of one level without escapes: a text, or what stands before the next comma or the end.
-_TOKENS, _MODEL = (re.compile(b'[{,]"%s":("[^"]*"|[^,}]*)' % key).search for key in (b"input_tokens", b"model"))
+_SEARCH = {
+    key: re.compile(b'[{,]"%s":("[^"]*"|[^,}]*)' % key.encode()).search for key in ("input_tokens", "model", "region")
+}
 
 
 class Said(NamedTuple):
@@ -43,20 +47,25 @@ class Said(NamedTuple):
 
     input_tokens: int | None
     model: str | None
+    region: str | None
 
 
-NOTHING_SAID = Said(None, None)
+NOTHING_SAID = Said(None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The requests that an objective is about: of at most so many input tokens, of this model; None: of any."""
+    """The requests that an objective is about: of at most so many input tokens, of this model, of this region; None: of
+    any."""
 
     input_tokens_at_most: int | None = None
     model: str | None = None
+    region: str | None = None
 
     def selects(self, said: Said) -> bool:
-        if self.model is not None and said.model != self.model:
+        if (self.model is not None and said.model != self.model) or (
+            self.region is not None and said.region != self.region
+        ):
             return False
         most = self.input_tokens_at_most
         return most is None or said.input_tokens is None or said.input_tokens <= most
@@ -67,6 +76,8 @@ class Where:
             parts.append(f"requests of at most {self.input_tokens_at_most} input tokens, or that do not say how many")
         if self.model is not None:
             parts.append(f"requests that name the model {self.model!r}")
+        if self.region is not None:
+            parts.append(f"requests that name the region {self.region!r}")
         return "only " + ", and of these only ".join(parts)
 
 
@@ -80,7 +91,7 @@ def read_where(at: str, said: Mapping[str, Any] | None, indicator: str) -> Where
     if indicator in SAMPLE_INDICATORS:
         raise fail(at, f"only requests are selected, and {indicator} comes from samples; see evaluator and resource")
     if not said:
-        raise fail(at, "say input_tokens_at_most, model or both")
+        raise fail(at, "say input_tokens_at_most, model or region, or several of them")
     return Where(**said)
 
 
@@ -89,49 +100,59 @@ class Selection:
 
     def __init__(self, wheres: Iterable[Where | None]) -> None:
         found = [each for each in wheres if each is not None]
-        self._tokens = any(each.input_tokens_at_most is not None for each in found)
-        self._model = any(each.model is not None for each in found)
+        asked = {
+            "input_tokens": any(each.input_tokens_at_most is not None for each in found),
+            "model": any(each.model is not None for each in found),
+            "region": any(each.region is not None for each in found),
+        }
+        self._keys = [key for key in Said._fields if asked[key]]
         self.asks = bool(found)
 
     def of_row(self, row: RequestRow) -> Said | RowRejection:
         """What a row says, or why it cannot be used."""
         if not self.asks:
             return NOTHING_SAID
-        tokens = _value("input_tokens", _TOKENS, row.body) if self._tokens else None
-        model = _value("model", _MODEL, row.body) if self._model else None
-        if not _is_tokens(tokens):
-            message = f"must be a whole number from 0, not {_shown(tokens)}"
-            return RowRejection(row.line, Reason.FIELD_INVALID, "input_tokens", message)
-        if not _is_model(model):
-            return RowRejection(row.line, Reason.FIELD_INVALID, "model", f"must be text, not {_shown(model)}")
-        return Said(tokens, model)
+        said = {key: _value(key, row.body) for key in self._keys}
+        for key, value in said.items():
+            fits, needed = _MEMBERS[key]
+            if not fits(value):
+                return RowRejection(row.line, Reason.FIELD_INVALID, key, f"must be {needed}, not {_shown(value)}")
+        return NOTHING_SAID._replace(**said)
 
     def of_columns(self, columns: RequestColumns) -> Sequence[Said] | None:
         """What each row says, nothing at all where nobody asks; None: not all rows can be used."""
         if not self.asks:
             return ()
-        nothing = [None] * len(columns)
         bodies = columns.bodies()
-        tokens = [_value("input_tokens", _TOKENS, body) for body in bodies] if self._tokens else nothing
-        models = [_value("model", _MODEL, body) for body in bodies] if self._model else nothing
-        if not (all(map(_is_tokens, tokens)) and all(map(_is_model, models))):
-            return None
-        return list(map(Said, tokens, models))
+        said: dict[str, Sequence[Any]] = dict.fromkeys(Said._fields, [None] * len(columns))
+        for key in self._keys:
+            said[key] = [_value(key, body) for body in bodies]
+            if not all(map(_MEMBERS[key][0], said[key])):
+                return None
+        return list(map(Said, *said.values()))
 
 
 def _is_tokens(value: Any) -> bool:
     return value is None or (type(value) is int and value >= 0)
 
 
-def _is_model(value: Any) -> bool:
+def _is_text(value: Any) -> bool:
     return value is None or type(value) is str
 
 
-def _value(key: str, search: Callable[[bytes], re.Match[bytes] | None], body: bytes) -> Any:
+_MEMBERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "input_tokens": (_is_tokens, "a whole number from 0"),
+    "model": (_is_text, "text"),
+    "region": (_is_text, "text"),
+}
+"""Of each member of a row whether a value is one, and what it has to be."""
+
+
+def _value(key: str, body: bytes) -> Any:
     """A member of a body. Of a plain one only that member is read: a fifth of the time of reading all."""
     if body.count(b"{") != 1 or b"[" in body or b"\\" in body:
         return json.loads(body, parse_float=Decimal).get(key)
-    found = search(body)
+    found = _SEARCH[key](body)
     if found is None:
         return None
     value = found[1]

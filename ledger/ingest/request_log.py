@@ -4,8 +4,8 @@ A row needs ``request_id`` (text), ``started_at`` (RFC 3339 with a zone), ``serv
 (null: succeeded; an integer: failed). ``ttft_s`` and ``e2e_s`` are seconds until the first token and until the
 end; a succeeded row needs both above 0, because logs write 0 where nothing was measured and a request that
 took no time would count as fast. In a failed row they may be null, missing or 0. A latency that is there must
-be a number from 0 to 10^7 in any row. Other keys are free (formats grow) and part of the row's body; two of them,
-``input_tokens`` and ``model``, are read by agreements that ask for them (``ledger.domain.where``).
+be a number from 0 to 10^7 in any row. Other keys are free (formats grow) and part of the row's body; three of them,
+``input_tokens``, ``model`` and ``region``, are read by agreements that ask for them (``ledger.domain.where``).
 
 Blank lines, CRLF and one UTF-8 byte order mark are fine. What makes the file unusable as a whole raises
 ``RequestLogUnusable``: nothing in it, no line a JSON object, a line over 1 MB, a last line that is neither

@@ -27,6 +27,7 @@ DAY = "2023-06-14/P1D"
 MODEL = "chat-7b 2.1"
 SHORT = {"input_tokens_at_most": 4096}
 FIXED = {"model": MODEL}
+EU = {"region": "eu-central"}
 TTFT = {"method": "total_ratio", "indicator": "first_token_latency", "threshold_ms": "800", "target": "95"}
 UPTIME = {"method": "total_ratio", "indicator": "availability", "target": "99.9"}
 CLAUSES = [{"id": "rate-limit", "error_codes": [429], "reason": "over the agreed rate"}]
@@ -104,6 +105,18 @@ def counted(where: dict[str, Any], *lines: str) -> tuple[int, int]:
         (SHORT | FIXED, {"model": "other", "input_tokens": 1}, False),
         (SHORT | FIXED, {"model": MODEL}, True),
         (SHORT | FIXED, {"input_tokens": 1}, False),
+        (EU, {"region": "eu-central"}, True),
+        (EU, {"region": "us-east"}, False),
+        (EU, {"region": "EU-Central"}, False),
+        # else one failure would break the promise of every region
+        (EU, {}, False),
+        (EU, {"region": None}, False),
+        (EU, {"model": 7, "region": "eu-central"}, True),
+        (EU | SHORT, {"region": "eu-central"}, True),
+        (EU | SHORT, {"region": "eu-central", "input_tokens": 5000}, False),
+        (EU | FIXED, {"region": "eu-central", "model": MODEL}, True),
+        (EU | FIXED, {"region": "eu-central", "model": "other"}, False),
+        (EU | FIXED, {"region": "us-east", "model": MODEL}, False),
     ],
 )
 @pytest.mark.parametrize("ttft_s", [0.1, SLOW])
@@ -150,6 +163,19 @@ def test_each_objective_has_its_own_selector() -> None:
         assert [each.by_clause for each in evaluator.left_out()][8] == {"rate-limit": 2}
 
 
+def test_regions_are_promised_apart_and_one_without_where_counts_what_names_none() -> None:
+    """``scope`` says which charges pay for a region, ``where`` which requests are its own: neither implies the other."""
+    of = terms(
+        UPTIME,
+        {**UPTIME, "where": EU, "scope": {"region": "eu"}},
+        {**UPTIME, "where": {"region": "us-east"}},
+        {**UPTIME, "scope": {"region": "eu"}},
+    )
+    rows = [line("a", region="eu-central"), line("b", code=500, region="us-east"), line("c", code=500)]
+    for distinct in (False, True):
+        assert totals(judged(of, *rows, distinct=distinct)) == [(1, 2), (1, 0), (0, 1), (1, 2)]
+
+
 def test_grades_are_given_to_the_requests_that_are_selected() -> None:
     grades = [{"at_most_ms": "3000", "score": "0.75"}]
     graded = {"method": "graded_score-v1", "indicator": "response_latency", "target": "90", "grades": grades}
@@ -185,6 +211,8 @@ def test_repeats_are_told_by_the_failures_that_are_selected() -> None:
         (FIXED, {"model": False}, "model", "must be text, not false"),
         (FIXED, {"model": {"name": MODEL}}, "model", 'must be text, not {"name": "chat-7b 2.1"}'),
         (SHORT | FIXED, {"input_tokens": 1, "model": 7}, "model", "must be text, not 7"),
+        (EU, {"region": 7}, "region", "must be text, not 7"),
+        (EU | FIXED, {"region": ["eu-central"], "model": MODEL}, "region", 'must be text, not ["eu-central"]'),
     ],
 )
 def test_a_member_of_a_wrong_type_is_refused_with_field_and_reason(
@@ -193,7 +221,7 @@ def test_a_member_of_a_wrong_type_is_refused_with_field_and_reason(
     of = terms({**TTFT, "where": where})
     (row,) = log(line(**said))
     assert Evaluator(of).add(row) == RowRejection(1, Reason.FIELD_INVALID, field, message)
-    other = line("other", model=MODEL)
+    other = line("other", model=MODEL, region="eu-central")
     for distinct in (False, True):
         evaluator = judged(of, line(**said), other, distinct=distinct)
         assert (evaluator.counts.accepted, evaluator.counts.rejected) == (1, {Reason.FIELD_INVALID: 1})
@@ -238,17 +266,18 @@ def test_a_conflict_is_evidence_where_it_counts() -> None:
 
 TOKENS = st.sampled_from([None, 0, 4096, 4097])
 MODELS = st.sampled_from([None, MODEL, "other"])
+REGIONS = st.sampled_from([None, "eu-central", "us-east"])
 
 
 @st.composite
 def rows(draw: st.DrawFn) -> dict[str, Any]:
-    said = {"input_tokens": draw(TOKENS), "model": draw(MODELS)}
+    said = {"input_tokens": draw(TOKENS), "model": draw(MODELS), "region": draw(REGIONS)}
     code = draw(st.sampled_from([None, None, 429, 500]))
     ttft_s = draw(st.sampled_from([0.1, 0.8, SLOW]))
     return {"code": code, "ttft_s": ttft_s, **{key: value for key, value in said.items() if value is not None}}
 
 
-WHERES = st.sampled_from([SHORT, FIXED, SHORT | FIXED])
+WHERES = st.sampled_from([SHORT, FIXED, SHORT | FIXED, EU, EU | FIXED, EU | SHORT | FIXED])
 
 
 @given(st.lists(rows(), min_size=1, max_size=8), WHERES, WHERES)
@@ -266,8 +295,8 @@ def test_counts_are_those_of_a_plain_count(
 
 
 def _selected(where: dict[str, Any], row: dict[str, Any]) -> bool:
-    of_model = "model" not in where or row.get("model") == where["model"]
-    return of_model and ("input_tokens_at_most" not in where or row.get("input_tokens", 0) <= 4096)
+    named = all(row.get(key) == where[key] for key in ("model", "region") if key in where)
+    return named and ("input_tokens_at_most" not in where or row.get("input_tokens", 0) <= 4096)
 
 
 @given(st.data(), st.lists(st.tuples(st.sampled_from("abc"), rows()), min_size=1, max_size=8), WHERES)
@@ -286,6 +315,8 @@ def test_the_order_of_rows_changes_nothing(
 def test_the_selector_is_read_and_needs_nothing_else() -> None:
     (objective,) = terms({**TTFT, "where": SHORT | FIXED}).objectives
     assert objective.where == Where(4096, MODEL)
+    (objective,) = terms({**TTFT, "where": EU}).objectives
+    assert objective.where == Where(None, None, "eu-central")
     assert terms(TTFT).objectives[0].where is None
 
 
@@ -296,10 +327,11 @@ def test_a_selector_leaves_counts_sums_that_can_be_proved() -> None:
 @pytest.mark.parametrize(
     ("objective", "field", "message"),
     [
-        ({**TTFT, "where": {}}, "objectives[0].where", "say input_tokens_at_most, model or both"),
+        ({**TTFT, "where": {}}, "objectives[0].where", "say input_tokens_at_most, model or region"),
         ({**TTFT, "where": {"input_tokens_at_most": 0}}, "objectives[0].where.input_tokens_at_most", ""),
         ({**TTFT, "where": {"input_tokens_at_most": "4096"}}, "objectives[0].where.input_tokens_at_most", ""),
         ({**TTFT, "where": {"model": ""}}, "objectives[0].where.model", ""),
+        ({**TTFT, "where": {"region": ""}}, "objectives[0].where.region", ""),
         ({**TTFT, "where": {"output_tokens": 1}}, "objectives[0].where", "output_tokens"),
         (
             {"method": "total_ratio", "indicator": "metric_value", "target": "98", "where": SHORT},
@@ -323,6 +355,7 @@ def test_a_selector_that_says_nothing_is_refused(objective: dict[str, Any], fiel
 def test_the_selector_says_itself_in_words() -> None:
     assert str(Where(4096, None)) == "only requests of at most 4096 input tokens, or that do not say how many"
     assert str(Where(None, MODEL)) == "only requests that name the model 'chat-7b 2.1'"
+    assert str(Where(None, None, "eu-central")) == "only requests that name the region 'eu-central'"
     assert str(Where(4096, MODEL)) == (
         "only requests of at most 4096 input tokens, or that do not say how many, "
         "and of these only requests that name the model 'chat-7b 2.1'"
