@@ -164,7 +164,7 @@ def test_each_objective_has_its_own_selector() -> None:
 
 
 def test_regions_are_promised_apart_and_one_without_where_counts_what_names_none() -> None:
-    """``scope`` says which charges pay for a region, ``where`` which requests are its own: neither implies the other."""
+    """``scope`` says which charges pay for it, ``where`` which requests are its own; neither implies the other."""
     of = terms(
         UPTIME,
         {**UPTIME, "where": EU, "scope": {"region": "eu"}},
