@@ -23,6 +23,7 @@ from ledger.app.claims import ClaimDesk
 from ledger.app.closing import Cause, close_period
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.explanation import read_explanation
 from ledger.app.finality import Finality
 from ledger.app.observations import record_observations
 from ledger.attest.attestor import CircuitAttestor
@@ -179,13 +180,17 @@ class _Stage:
                     owed += int(line["minor_units"])
                     of = "all" if line["violation_id"] is None else f"{line['objective']} {_window(line)}"
                     entries.append(f"v{version} {of} {line['minor_units']}")
+            rulings = [read_explanation(tx, said["statement_id"])["exclusions"] for said in statements]
             standing = tx.views.statement(statements[-1]["statement_id"])["standing"] if statements else "none"
         return {
             "versions": str(len(statements)),
             "standing": standing,
             "owed": str(owed),
             "entries": entries,
-            **{f"v{version}": _said(each) for version, each in enumerate(statements, 1)},
+            **{
+                f"v{version}": _said(*each)
+                for version, each in enumerate(zip(statements, rulings, strict=True), start=1)
+            },
         }
 
 
@@ -201,8 +206,8 @@ _VERBS = {
 }
 
 
-def _said(statement: Mapping[str, Any]) -> dict[str, Any]:
-    """What one statement says, in the words of ``expect``."""
+def _said(statement: Mapping[str, Any], rulings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What one statement says, in the words of ``expect``; what became of each exclusion its explanation says."""
     credit, delta = statement["credit"], statement.get("credit_delta")
     return {
         "state": statement["state"],
@@ -212,18 +217,19 @@ def _said(statement: Mapping[str, Any]) -> dict[str, Any]:
         "differing": [each["id"] for each in statement.get("objective_deltas", ())],
         "excluded": str(statement["excluded"]),
         "observed": str(statement["observed"]),
-        "exclusions": [_exclusion(each) for each in statement.get("exclusions", ())],
+        "exclusions": [_exclusion(each, statement) for each in rulings],
+        "listed": [each["exclusion_id"] for each in statement.get("exclusions", ())],
         "accepts_until": format_instant_ns(int(statement["accepts_until_ns"])),
         **{each["id"]: f"{each['good']}/{each['valid']} {each['state']}" for each in statement["objectives"]},
     }
 
 
-def _exclusion(said: Mapping[str, Any]) -> str:
-    taken = said["honoured"]
-    if taken is None:
-        return f"{said['exclusion_id']} {said['ruling']}"
-    minutes = (int(taken["to_ns"]) - int(taken["from_ns"])) // 60_000_000_000
-    return f"{said['exclusion_id']} {said['ruling']}, {minutes} minutes"
+def _exclusion(said: Mapping[str, Any], statement: Mapping[str, Any]) -> str:
+    if said["honoured_from_ns"] is None:
+        return f"{said['id']} {said['ruling']}"
+    start_ns = max(int(said["honoured_from_ns"]), int(statement["start_ns"]))
+    end_ns = min(int(said["honoured_to_ns"]), int(statement["end_ns"]))
+    return f"{said['id']} {said['ruling']}, {(end_ns - start_ns) // 60_000_000_000} minutes"
 
 
 def _window(line: Mapping[str, Any]) -> str:
