@@ -4,7 +4,8 @@ A case names the ``example`` agreement it starts from and the members it ``set``
 another case and some more. ``amended`` are the members of a second version of the terms, ``terminated`` is the date of
 a notice. ``rows`` are request rows, as short
 texts ``id time code ttft_ms e2e_ms`` (``ok`` for no code; latencies of failed rows left out), with ``key=value`` for
-more members as JSON; ``repeat`` multiplies a row under numbered ids. Or ``windows`` gives the counts themselves: window
+more members as JSON; ``repeat`` multiplies a row under numbered ids. ``heartbeats`` are short texts ``id time
+covers_s``, or ``from``, ``to``, ``every_s`` and ``covers_s`` of many. Or ``windows`` gives the counts: window
 (``7``) or windows (``7-9``) -> good/valid per objective, or a state; ``otherwise`` is what all others have.
 ``charges`` are lines that finance handed in.
 Or a ``timeline`` says what happened, act by act (``tests.support.timeline``).
@@ -26,21 +27,23 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.charges import CHARGE_LINES, charges_period, read_charges
 from ledger.domain.evaluation import Evaluator
+from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.lifecycle import Timeline, check_amendment, check_notice
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.termination import Notice, unsigned_notice
 from ledger.domain.window import Cell, Window, WindowState
+from ledger.ingest.heartbeat_log import HeartbeatLog
 from ledger.ingest.request_log import RequestLog
-from tests.support.scenario_texts import merged, request_lines, set_member
+from tests.support.scenario_texts import heartbeat_lines, merged, request_lines, set_member
 from tests.support.timeline import played
 from tests.unit.domain.samples import agreement, put
 
 FOLDER = Path(__file__).parent / "scenarios"
 KNOWN = {
     *("name", "why", "example", "set", "amended", "terminated", "period"),
-    *("spans", "rows", "windows", "otherwise", "charges", "timeline", "expect"),
+    *("spans", "rows", "heartbeats", "windows", "otherwise", "charges", "timeline", "expect"),
 }
 
 
@@ -118,15 +121,32 @@ def _from_rows(terms: Agreement, period: Period, case: dict[str, Any]) -> tuple[
         start, end = span.split("/")
         spans.append(Interval(parse_instant_ns(start), parse_instant_ns(end)))
     lines = [line for item in case["rows"] for line in request_lines(item, terms.service)]
-    evaluator = Evaluator(terms, period, spans=spans)
-    evaluator.add_all(RequestLog(io.BytesIO("\n".join(lines).encode() + b"\n"), "scenario"))
+    alive, unheard = _alive(terms, period, case.get("heartbeats"))
+    evaluator = Evaluator(
+        terms, period, spans=[*spans, *(alive or ())], declared=None if alive is None else tuple(spans)
+    )
+    if lines:
+        evaluator.add_all(RequestLog(io.BytesIO("\n".join(lines).encode() + b"\n"), "scenario"))
     counts = evaluator.counts
     return evaluator.windows(), {
+        "unheard": unheard,
+        "uncounted": str(evaluator.uncounted_requests()),
         "accepted": str(counts.accepted),
         "duplicates": str(counts.duplicates),
         "conflicts": str(counts.conflicts),
         "rejected": " ".join(f"{reason}:{count}" for reason, count in sorted(counts.rejected.items())),
     }
+
+
+def _alive(terms: Agreement, period: Period, said: Any) -> tuple[list[Interval] | None, str]:
+    """What heartbeats cover, and why some were refused; None where the agreement has none."""
+    if terms.heartbeat_longest_s is None:
+        return None, ""
+    book = HeartbeatBook(terms, period)
+    lines = "".join(heartbeat_lines(item, terms.service) for item in said or ()).encode()
+    log = HeartbeatLog(io.BytesIO(lines), "scenario") if lines else ()
+    rejected = [each.reason for each in book.add_all(log, handed_in_ns=period.interval.end_ns)]
+    return book.spans, " ".join(f"{reason}:{rejected.count(reason)}" for reason in sorted(set(rejected)))
 
 
 def _from_counts(terms: Agreement, period: Period, said: dict[str, Any], otherwise: Any) -> list[Window]:

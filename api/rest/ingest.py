@@ -104,7 +104,7 @@ class TelemetryReceipt(msgspec.Struct, frozen=True):
 
 @receives(
     "/v1/observations",
-    summary="Record a request log or a sample log",
+    summary="Record a log of requests, samples or heartbeats",
     tag="ingest",
     scopes=_SCOPES,
     problems=(400, 404, 408, 409, 413, 415, 503),
@@ -117,8 +117,9 @@ async def post_observations(
     from_: From = None,
     to: To = None,
 ) -> ObservationReceipt:
-    """Rows as NDJSON (docs/ingest.md): requests, or samples of what a request log does not show. With `from` and `to`
-    the log is declared complete between them: a window in it without rows is then idle instead of missing.
+    """Rows as NDJSON (docs/ingest.md): requests, samples of what a request log does not show, or heartbeats. With
+    `from` and `to` the log is declared complete between them: a window in it without rows is then idle instead of
+    missing. Heartbeats say themselves what they cover.
 
     What says something new of a closed period is taken until the deadline of its claims, and refused after it (409)."""
     span = _span(from_, to)

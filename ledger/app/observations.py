@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement, timeline_of
+from ledger.app.heartbeats import classify_heartbeats, touched_by_heartbeats
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
 from ledger.domain.calendar import Period
@@ -16,23 +17,23 @@ from ledger.domain.interval import Interval, clip, covered, union
 from ledger.domain.lifecycle import Timeline
 from ledger.domain.naming import closing_stream, observations_stream
 from ledger.domain.observation import (
+    AnyRows,
     BodyBook,
     Reason,
     RequestColumns,
     RequestRow,
     RowRejection,
-    Rows,
     SampleRow,
-    SampleRows,
     Verdict,
     VerdictCounts,
     identity_scope,
     request_id_digests,
 )
-from ledger.domain.samples import REQUESTS, Refused, SampleRule, format_of, scope_of
+from ledger.domain.samples import HEARTBEATS, REQUESTS, Refused, SampleRule, format_of, scope_of
 from ledger.domain.where import Selection
+from ledger.errors import RequestLogUnusable
 
-ReadRows = Callable[[bytes], Rows | SampleRows]
+ReadRows = Callable[[bytes], AnyRows]
 """Reads the rows of a raw batch, of the format that ``format_of`` tells; raises ``BadInput`` where the batch cannot be
 used at all."""
 
@@ -70,39 +71,39 @@ def record_observations(
     without rows idle instead of missing. A row of the batch outside that span is rejected, because the collector does
     not stand by it. The same batch with the same declaration is recorded once for an agreement. Of the periods that are
     closed, those that it says something new of are judged anew.
-    Raises ``VersionConflict`` where another batch of the source was recorded meanwhile, and ``ClaimDeadlinePassed``
-    where it says something new of a closed period too late: then nothing of it is recorded.
+    Raises ``VersionConflict`` where another batch of the source was recorded meanwhile, ``ClaimDeadlinePassed`` where
+    it says something new of a closed period too late, ``RequestLogUnusable`` for heartbeats with a span.
     """
-    agreement = registered.agreement
-    tx.identities.reserve(registered.sla_id, agreement.source)
-    digest = tx.batches.put(data)
-    stream = observations_stream(registered.sla_id, agreement.source)
-    declared = _span(declared_complete)
-    earlier = list(tx.events.stream(stream))
+    sla_id, source = registered.sla_id, registered.agreement.source
+    tx.identities.reserve(sla_id, source)
+    digest, stream = tx.batches.put(data), observations_stream(sla_id, source)
+    earlier, declared = list(tx.events.stream(stream)), _span(declared_complete)
     for event in earlier:
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
-            anew = _judged_anew(tx, registered, event.id, read_rows(data), declared_complete)
+            anew = _judged_anew(tx, registered, event, read_rows(data), declared_complete)
             return RecordedBatch(digest, _counts_of(event.payload), Receipt.of(event), judged_anew=anew)
     # By the terms in force when each request started: a log may reach over a change of the terms.
-    timeline, refused = timeline_of(tx, registered.sla_id), list[RowRejection]()
-    counts, span, changed = _classify(tx, registered, timeline, read_rows(data), declared_complete, refused)
+    timeline, refused = timeline_of(tx, sla_id), list[RowRejection]()
+    batch_format, rows = format_of(data), read_rows(data)
+    if batch_format == HEARTBEATS:
+        _require_no_span(declared_complete)
+        counts, span, changed = classify_heartbeats(tx, registered, timeline, rows, now_ns, refused)
+    else:
+        counts, span, changed = _classify(tx, registered, timeline, rows, declared_complete, refused)
     payload = {
-        "sla_id": registered.sla_id,
-        "source": agreement.source,
+        "sla_id": sla_id,
+        "source": source,
         "digest": digest,
-        "format": format_of(data),
+        "format": batch_format,
         "bytes": len(data),
         **_counted(counts),
         "span": _span(span),
         "declared_complete": declared,
     }
-    (receipt,) = tx.events.append(
-        stream,
-        [NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)],
-        expected_version=len(earlier),
-    )
-    changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, payload["format"]))
-    reason = f"the batch {digest[:16]} of {agreement.source} came after the period was closed"
+    fact = NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)
+    (receipt,) = tx.events.append(stream, [fact], expected_version=len(earlier))
+    changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, batch_format))
+    reason = f"the batch {digest[:16]} of {source} came after the period was closed"
     anew = _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)
     return RecordedBatch(digest, counts, receipt, tuple(refused), anew)
 
@@ -148,19 +149,30 @@ def _declared_before(earlier: Sequence[StoredEvent], batch_format: str) -> list[
 
 
 def _judged_anew(
-    tx: Transaction, registered: RegisteredAgreement, fact: str, rows: Rows | SampleRows, declared: Interval | None
+    tx: Transaction, registered: RegisteredAgreement, recorded: StoredEvent, rows: AnyRows, declared: Interval | None
 ) -> tuple[str, ...]:
-    """The closed periods that were judged anew because of the batch that the event ``fact`` recorded before."""
+    """The closed periods that were judged anew because of the batch that an event recorded before."""
     timeline = timeline_of(tx, registered.sla_id)
     periods = set(() if declared is None else timeline.touching(declared))
-    for period, _, _ in _by_period(timeline, rows, declared, VerdictCounts(), []):
-        periods |= set(timeline.touching(period.interval))
+    if recorded.payload.get("format") == HEARTBEATS:
+        periods |= touched_by_heartbeats(timeline, rows)
+    else:
+        for period, _, _ in _by_period(timeline, rows, declared, VerdictCounts(), []):
+            periods |= set(timeline.touching(period.interval))
 
     def followed(period: Period) -> bool:
         events = tx.events.stream(closing_stream(registered.sla_id, period.first))
-        return any(event.payload.get("fact") == fact for event in events)
+        return any(event.payload.get("fact") == recorded.id for event in events)
 
     return tuple(map(str, sorted(filter(followed, periods), key=lambda period: period.interval.start_ns)))
+
+
+def _require_no_span(declared_complete: Interval | None) -> None:
+    if declared_complete is not None:
+        raise RequestLogUnusable(
+            "each heartbeat says itself what it covers (covers_s); hand heartbeats in without a span or period",
+            field="covers_s",
+        )
 
 
 def _newly_complete(timeline: Timeline, declared: Interval | None, complete: Sequence[Interval]) -> set[Period]:
@@ -189,7 +201,7 @@ def _classify(
     tx: Transaction,
     registered: RegisteredAgreement,
     timeline: Timeline,
-    rows: Rows | SampleRows,
+    rows: AnyRows,
     declared_complete: Interval | None,
     refused: list[RowRejection],
 ) -> tuple[VerdictCounts, Interval | None, set[Period]]:
@@ -228,7 +240,7 @@ def _classify(
 
 def _by_period(
     timeline: Timeline,
-    rows: Rows | SampleRows,
+    rows: AnyRows,
     declared_complete: Interval | None,
     counts: VerdictCounts,
     refused: list[RowRejection],

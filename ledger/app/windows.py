@@ -16,16 +16,17 @@ from typing import Any, cast
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.exclusions import load_excluded
+from ledger.app.heartbeats import covered_by_heartbeats
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
 from ledger.domain.calendar import Period
 from ledger.domain.evaluation import Evaluator
-from ledger.domain.events import NewEvent
+from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
 from ledger.domain.interval import Interval, clip, covered
 from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.observation import IdRepeated, Rows, SampleRows
-from ledger.domain.samples import FORMATS, REQUESTS, SAMPLES, SampleBook
+from ledger.domain.samples import HEARTBEATS, REQUESTS, SAMPLES, SampleBook
 from ledger.domain.window import Cell, Window, WindowState
 from ledger.domain.window_inputs import Batch, window_inputs
 
@@ -148,22 +149,33 @@ class _Batches:
         ]
 
 
+def _recorded(tx: Transaction, registered: RegisteredAgreement) -> tuple[_Batches, _Batches, list[StoredEvent]]:
+    """The batches of requests, those of samples, and the events of those of heartbeats."""
+    batches, heartbeats = {each: _Batches() for each in (REQUESTS, SAMPLES)}, list[StoredEvent]()
+    for event in tx.events.stream(observations_stream(registered.sla_id, registered.agreement.source)):
+        found = event.payload.get("format", REQUESTS)
+        if found == HEARTBEATS:
+            heartbeats.append(event)
+        else:
+            batches[found].take(event.payload)
+    return batches[REQUESTS], batches[SAMPLES], heartbeats
+
+
 def _load(
     tx: Transaction, registered: RegisteredAgreement, period: Period, excluded: Excluded, read_rows: ReadRows
 ) -> tuple[Evaluator, tuple[Window, ...], list[set[str]]]:
     """The judged windows, what judged the requests, and for each window the digests of the batches behind it.
 
     A window is observed where the log of each kind that the agreement counts is declared complete: a request log says
-    nothing of samples, and without their log nobody knows that there were none.
+    nothing of samples, and without their log nobody knows that there were none. A heartbeat speaks for all logs of its
+    source.
     """
     agreement = registered.agreement
-    batches = {each: _Batches() for each in FORMATS}
-    for event in tx.events.stream(observations_stream(registered.sla_id, agreement.source)):
-        batches[event.payload.get("format", REQUESTS)].take(event.payload)
-    requests, samples = batches[REQUESTS], batches[SAMPLES]
+    requests, samples, heartbeats = _recorded(tx, registered)
+    alive = covered_by_heartbeats(tx, agreement, period, heartbeats, read_rows)
     sampled = any(objective.sampled for objective in agreement.objectives)
     only_sampled = all(objective.sampled for objective in agreement.objectives)
-    spans = samples.spans if only_sampled else requests.spans
+    spans = [*(samples.spans if only_sampled else requests.spans), *alive.spans]
     of_requests, of_samples = requests.digests(period.interval), samples.digests(period.interval)
 
     def judge(*, distinct: bool) -> Evaluator:
@@ -183,14 +195,15 @@ def _load(
     windows = evaluator.windows() if spans else _unobserved(registered, period, excluded)
     kinds = [] if only_sampled else [requests.reaching(of_requests, evaluator.reaches())]
     if sampled:
-        book = SampleBook(agreement, period, tenant=registered.sla_id, spans=samples.spans, excluded=excluded)
+        shown = [*samples.spans, *alive.spans]
+        book = SampleBook(agreement, period, tenant=registered.sla_id, spans=shown, excluded=excluded)
         for digest in of_samples:
             book.add_all(cast(SampleRows, read_rows(tx.batches.get(digest))), within=samples.within(digest))
         windows = book.windows(windows)
         kinds.append(samples.reaching(of_samples, book.reaches()))
     inputs = [set[str]() for _ in windows]
     for batches_of in kinds:
-        for of_window, digests in zip(inputs, window_inputs(windows, batches_of), strict=True):
+        for of_window, digests in zip(inputs, window_inputs(windows, [*batches_of, *alive.batches]), strict=True):
             of_window.update(digests)
     return evaluator, windows, inputs
 

@@ -10,11 +10,14 @@ from typing import BinaryIO
 from ledger.cli.output import note, with_progress
 from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
+from ledger.domain.events import MAX_INSTANT_NS
+from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Reason, RequestRow, RowRejection, SampleRow, Verdict
 from ledger.domain.samples import SampleBook
 from ledger.errors import BadInput, InstantInvalid, IntervalInvalid, RequestLogUnusable
+from ledger.ingest.heartbeat_log import HeartbeatLog
 from ledger.ingest.request_log import RequestLog, open_request_log
 from ledger.ingest.sample_log import SampleLog
 
@@ -89,6 +92,20 @@ def read_samples(path: Path, book: SampleBook, spans: Sequence[Interval]) -> int
             result = book.add(row, within=spans)
             if result is not Verdict.ACCEPTED:
                 problems.add(row, result)
+    problems.report()
+    return problems.count
+
+
+def read_heartbeats(path: Path, book: HeartbeatBook) -> int:
+    """Every row of a heartbeat log into a book; how many of them could not be used. Problems are told.
+
+    Whoever reads a whole log later knows of none that was written ahead of its time. Raises ``RequestLogUnusable``
+    where the log cannot be used.
+    """
+    problems = Problems(str(path))
+    with open_request_log(path) as stream:
+        for rejection in book.add_all(HeartbeatLog(stream, str(path)), handed_in_ns=MAX_INSTANT_NS):
+            problems.add(rejection, rejection)
     problems.report()
     return problems.count
 

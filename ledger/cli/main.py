@@ -36,7 +36,9 @@ COMMANDS = {
     "explain": Subcommand("ledger.cli.explain:explain", "Show every number of a statement or bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
-    "observe": Subcommand("ledger.cli.recording:observe", "Record a request log as facts.", "server,prove"),
+    "observe": Subcommand(
+        "ledger.cli.recording:observe", "Record a log as facts: requests, samples, heartbeats.", "server,prove"
+    ),
     "evaluate": Subcommand("ledger.cli.recording:evaluate", "Judge a period that is not over.", "server,prove"),
     "budget": Subcommand("ledger.cli.budget:budget", "Show error budgets: left, burn rate, forecast.", "server"),
     "close": Subcommand("ledger.cli.recording:close", "Close a period, which settles it.", "server,prove"),

@@ -14,7 +14,7 @@ from ledger.app.observations import RecordedBatch
 from ledger.cli.log_reading import parse_span, read_whole_log
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
 from ledger.cli.output import note, print_json
-from ledger.domain.interval import Interval
+from ledger.domain.samples import HEARTBEATS, format_of
 from ledger.errors import BadInput
 from ledger.ingest.sample_log import read_facts
 from ledger.wiring.services import Services
@@ -68,9 +68,10 @@ def observe(
     database_url: str | None,
     as_json: bool,
 ) -> None:
-    """Record a request log or a sample log (NDJSON) as facts of an agreement. The same log again changes nothing.
+    """Record a log (NDJSON) of requests, samples or heartbeats as facts of an agreement. The same log again changes
+    nothing.
 
-    Where nobody says that the log is complete, windows without rows count as missing data, not as idle.
+    Windows that no span and no heartbeat covers count as missing data, not as idle.
     """
     if period is not None and span is not None:
         raise BadInput("--period and --span both say where the log is complete; give one")
@@ -92,7 +93,8 @@ def observe(
             read_rows=read_facts,
             declared_complete=complete,
         )
-        _print_batch(services, handed_in.batch, complete, as_json=as_json)
+        undeclared = complete is None and format_of(data) != HEARTBEATS
+        _print_batch(services, handed_in.batch, undeclared=undeclared, as_json=as_json)
 
 
 @click.command(epilog="Exit codes: 0 closed, now or before; 1 not over yet; 2 no such agreement or period.")
@@ -152,7 +154,7 @@ def evaluate(
         click.echo(f"  {line['event'].removeprefix('violation_')}  {line['violation_id']}")
 
 
-def _print_batch(services: Services, batch: RecordedBatch, complete: Interval | None, *, as_json: bool) -> None:
+def _print_batch(services: Services, batch: RecordedBatch, *, undeclared: bool, as_json: bool) -> None:
     counts = batch.counts
     rows = {
         "accepted": counts.accepted,
@@ -178,5 +180,8 @@ def _print_batch(services: Services, batch: RecordedBatch, complete: Interval | 
             f"{period} is closed: it is judged anew, and where that gives other figures the next version of its "
             "statement follows"
         )
-    if complete is None:
-        note("nobody says where this log is complete (--period, --span): windows without requests are missing data")
+    if undeclared:
+        note(
+            "nobody says where this log is complete (--period, --span): windows that no declared span and no heartbeat "
+            "covers are missing data"
+        )

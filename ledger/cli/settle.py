@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ledger.cli.agreement_reading import read_agreement
-from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log, read_samples
+from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_heartbeats, read_log, read_samples
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import print_json, print_table
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.charges import Charges, charges_period, read_charges
 from ledger.domain.evaluation import Evaluator
+from ledger.domain.heartbeats import HeartbeatBook
+from ledger.domain.interval import Interval
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import VerdictCounts
 from ledger.domain.samples import SampleBook
@@ -38,6 +41,12 @@ Exit codes:
 @click.option("--agreement", "agreement_path", required=True, type=click.Path(path_type=Path), help="Agreement (YAML).")
 @click.option("--requests", "requests_path", required=True, type=click.Path(path_type=Path), help="Log (NDJSON).")
 @click.option("--samples", "samples_path", type=click.Path(path_type=Path), help="Sample log (NDJSON).")
+@click.option(
+    "--heartbeats",
+    "heartbeats_path",
+    type=click.Path(path_type=Path),
+    help="Heartbeat log (NDJSON), where the agreement shows coverage by heartbeats; needs --period.",
+)
 @click.option("--service", help="Stands in for the service the agreement names; terms_hash is then the altered one's.")
 @click.option("--period", "period_text", help="Such as 2023-12-19/P1D. Default: the one period that holds all rows.")
 @click.option(
@@ -59,6 +68,7 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     agreement_path: Path,
     requests_path: Path,
     samples_path: Path | None,
+    heartbeats_path: Path | None,
     service: str | None,
     period_text: str | None,
     span_texts: tuple[str, ...],
@@ -75,15 +85,21 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
         agreement = agreement.for_service(service)
     period = period_named(agreement, period_text) if period_text is not None else None
     spans = [parse_span(text) for text in span_texts]
-    evaluator = Evaluator(agreement, period, spans=spans)
+    alive, unusable = _alive(agreement, period, heartbeats_path, spans)
+    evaluator = (
+        Evaluator(agreement, period, spans=spans)
+        if alive is None
+        else Evaluator(agreement, period, spans=[*spans, *alive], declared=spans)
+    )
     problems = Problems(str(requests_path))
     with open_request_log(requests_path) as stream:
         read_log(stream, str(requests_path), os.fstat(stream.fileno()).st_size, evaluator, problems)
     if evaluator.period is None or evaluator.other_periods:
         raise period_unclear(evaluator, agreement, requests_path)
     problems.report()
-    windows, unusable = evaluator.windows(), problems.count
-    samples = None if samples_path is None else SampleBook(agreement, evaluator.period, spans=spans or None)
+    windows, unusable = evaluator.windows(), unusable + problems.count
+    held = (spans or None) if alive is None else [*spans, *alive]
+    samples = None if samples_path is None else SampleBook(agreement, evaluator.period, spans=held)
     if samples_path is not None and samples is not None:
         unusable += read_samples(samples_path, samples, spans)
         windows = samples.windows(windows)
@@ -95,6 +111,29 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     else:
         _print(document, settlement, evaluator)
     return 1 if strict and unusable else 0
+
+
+def _alive(
+    agreement: Agreement, period: Period | None, path: Path | None, spans: Sequence[Interval]
+) -> tuple[Sequence[Interval] | None, int]:
+    """What heartbeats cover of the period, and how many could not be used; None where the agreement has none: then a
+    log without a span is the complete one."""
+    if agreement.heartbeat_longest_s is None:
+        if path is not None:
+            raise BadInput("this agreement shows coverage by complete_log; leave --heartbeats out")
+        return None, 0
+    if path is None:
+        if not spans:
+            raise BadInput(
+                "this agreement shows coverage by heartbeats, and without one nothing is observed; give --heartbeats "
+                "FILE, or --span where the log is complete"
+            )
+        return (), 0
+    if period is None:
+        raise BadInput("--heartbeats also needs --period, because heartbeats reach over several")
+    book = HeartbeatBook(agreement, period)
+    unusable = read_heartbeats(path, book)
+    return book.spans, unusable
 
 
 def _charges(agreement: Agreement, period: Period, path: Path) -> Charges:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ledger.domain import calendar, money
-from ledger.domain.agreement_schema import AGREEMENT
+from ledger.domain.agreement_schema import AGREEMENT, HEARTBEAT
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation_terms import Compensation, read_compensation
 from ledger.domain.exclusion_terms import ExclusionTerms, read_exclusion_terms
@@ -28,6 +28,7 @@ from ledger.domain.settlement_terms import SettlementTerms, read_settlement
 
 SIGNING_PREFIX = b"sla-ledger/agreement/v1\n"
 MAX_DAYS = 36_600
+MAX_HEARTBEAT_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,9 @@ class ExclusionClause:
 class Agreement:
     """A validated agreement. ``document`` is the plain JSON value it was read from.
 
-    ``ended_on`` is the local date at whose start other terms or a termination ended these; the document does not know.
+    ``heartbeat_longest_s`` is the most that one heartbeat of the source covers, None where it shows coverage by
+    complete logs alone. ``ended_on`` is the local date at whose start other terms or a termination ended these; the
+    document does not know.
     """
 
     document: Mapping[str, Any]
@@ -68,6 +71,7 @@ class Agreement:
     period_length: calendar.PeriodLength
     window_seconds: int
     source: str
+    heartbeat_longest_s: int | None
     missing_windows: str
     coverage_floor_bps: int
     grace_seconds: int
@@ -108,6 +112,7 @@ class Agreement:
             period_length=period_length,
             window_seconds=window_seconds,
             source=document["source"]["name"],
+            heartbeat_longest_s=read.heartbeat(window_seconds),
             missing_windows=document["missing_windows"],
             coverage_floor_bps=read("coverage_floor", money.percent_basis_points),
             grace_seconds=grace_seconds,
@@ -226,6 +231,20 @@ class _Reader:
         for key in path.split("."):
             value = value[key]
         return convert(path, value, how)
+
+    def heartbeat(self, window_seconds: int) -> int | None:
+        """The most seconds that one heartbeat covers: as agreed, else a window. None where coverage has none."""
+        source = self._document["source"]
+        if source["coverage"] != HEARTBEAT:
+            if "heartbeat" in source:
+                raise fail("source.heartbeat", f"has no effect with coverage {source['coverage']}; leave it out")
+            return None
+        seconds: int = self("source.heartbeat", calendar.parse_window_seconds) if "heartbeat" in source else 0
+        if seconds > MAX_HEARTBEAT_S:
+            raise fail(
+                "source.heartbeat", f"{source['heartbeat']} is more than a day; a source that is alive says so sooner"
+            )
+        return seconds or min(window_seconds, MAX_HEARTBEAT_S)
 
     def exclusions(self) -> tuple[ExclusionClause, ...]:
         found: list[ExclusionClause] = []

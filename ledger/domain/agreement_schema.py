@@ -22,6 +22,11 @@ BYTES32 = Text(r"0x[0-9a-f]{64}", "0x and 64 lowercase hex digits", 66)
 FIELD_ELEMENT = Text(r"0|[1-9]\d{0,76}", "a decimal field element", 77)
 DATE = Text(r"\d{4}-\d\d-\d\d", "a date YYYY-MM-DD", 10)
 
+COMPLETE_LOG, HEARTBEAT = "complete_log", "heartbeat"
+COVERAGES = (COMPLETE_LOG, HEARTBEAT)
+"""How a source shows that nothing is missing: by spans that it declares complete, or by heartbeats as well."""
+
+_DURATION = Text(r"PT\d{1,4}[SMH]", "a duration such as PT72H", 7)
 _PARTY = Object({"name": VISIBLE_NAME, "ed25519_public_key": ED25519_PUBLIC_KEY, "evm_address": EVM_ADDRESS})
 _POINT = Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT})
 
@@ -49,10 +54,10 @@ AGREEMENT = Object(
         "timezone": Text(max_length=64, what="an IANA time zone"),
         "period": Text(r"P\d{1,3}[DWM]", "a period such as P1D, P1W or P1M", 5),
         "window": Text(r"PT\d{1,4}[SMH]", "a window length such as PT1H or PT5M", 7),
-        "source": Object({"name": VISIBLE_NAME, "coverage": OneOf(("complete_log",))}),
+        "source": Object({"name": VISIBLE_NAME, "coverage": OneOf(COVERAGES)}, {"heartbeat": _DURATION}),
         "missing_windows": OneOf(("ignore",)),
         "coverage_floor": DECIMAL,
-        "grace": Text(r"PT\d{1,4}[SMH]", "a duration such as PT72H", 7),
+        "grace": _DURATION,
         "objectives": ListOf(OBJECTIVE, 1, MAX_OBJECTIVES),
         "exclusions": ListOf(_EXCLUSION, 0, 50),
         "compensation": COMPENSATION,

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
-from ledger.domain.observation import RequestColumns, RequestRow, RowRejection, Rows, SampleRow, SampleRows
+from ledger.domain.observation import (
+    AnyRows,
+    RequestColumns,
+    RequestRow,
+    RowRejection,
+    SampleRow,
+)
 from ledger.domain.outcome import OutcomeRule, only
 from ledger.domain.samples import Refused, SampleRule
 from ledger.domain.violations import Violation
@@ -61,8 +67,8 @@ class WorstRequests:
         self._bodies: dict[str, bytes] = {}
         self._failed_as: dict[str, int] = {}
 
-    def take(self, batch: str, rows: Rows | SampleRows) -> None:
-        """Look through the rows of a batch, of requests or of samples."""
+    def take(self, batch: str, rows: AnyRows) -> None:
+        """Look through the rows of a batch; heartbeats are bad for nobody."""
         for each in rows:
             if isinstance(each, RequestRow):
                 self._look(batch, each)

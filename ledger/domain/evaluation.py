@@ -38,6 +38,9 @@ class Evaluator:
     has a wrong type in a member that the agreement's selectors ask for (``where``). What is rejected takes no part in
     telling duplicates and conflicts.
 
+    ``declared`` are those of the spans that were declared for the rows, where others are heartbeats: a row outside them
+    is not rejected for it. With it no window is observed that the spans do not hold, even if there are none.
+
     ``excluded`` is what is taken out of the period: a window that lies in it whole is excluded, with or without data,
     and any other one keeps what starts outside it. An id in conflict is taken out only where every body of it starts
     in excluded time: nobody gets rid of a failure by sending its id again with a start in a maintenance.
@@ -57,6 +60,7 @@ class Evaluator:
         *,
         tenant: str = "",
         spans: Sequence[Interval] = (),
+        declared: Sequence[Interval] | None = None,
         excluded: Excluded = NOTHING_EXCLUDED,
         distinct: bool = False,
     ) -> None:
@@ -67,7 +71,8 @@ class Evaluator:
         self._agreement = agreement
         self._service = agreement.service
         self._spans = union(spans)
-        self._within = self._spans
+        self._partial = bool(self._spans) or declared is not None
+        self._declared = self._within = self._spans if declared is None else union(declared)
         self._rule = OutcomeRule(agreement)
         self._gaps = ExcludedTime(excluded, len(agreement.exclusions))
         self._has_gaps = bool(self._gaps)
@@ -149,7 +154,7 @@ class Evaluator:
         ``within`` are the spans declared for this batch; empty: none were, and nothing lies outside. Without it every
         span counts as declared for the batch.
         """
-        self._take_spans(self._spans if within is None else union(within))
+        self._take_spans(self._declared if within is None else union(within))
         self._reach = set()
         self._reaches.append(self._reach)
         self._slots_before.append(len(self._starts_ns))
@@ -160,7 +165,7 @@ class Evaluator:
                 count(row)
             else:
                 add(row)
-        self._take_spans(self._spans)
+        self._take_spans(self._declared)
 
     def _others(self, ids: DistinctIds, rows: Rows) -> Iterator[RequestRow | RowRejection]:
         """Count columns of rows that nothing is special about; the rows that are left."""
@@ -231,7 +236,7 @@ class Evaluator:
             for slot, (start_ns, outcome) in enumerate(zip(self._starts_ns, self._outcomes, strict=True))
             if outcome in failed and slot not in self._conflicts
         ]
-        if not self._spans:
+        if not self._partial:
             return found
         observed = [covered(interval, self._spans) for interval in intervals]
         return [start_ns for start_ns in found if observed[(start_ns - self._start_ns) // self._step_ns]]
@@ -283,7 +288,7 @@ class Evaluator:
     def _window(self, interval: Interval, counts: tuple[tuple[int, int], ...]) -> Window:
         if covered(interval, self._gaps.union):
             return Window(interval, WindowState.EXCLUDED, tuple(Cell(0, 0) for _ in counts))
-        if self._spans and not covered(interval, self._spans):
+        if self._partial and not covered(interval, self._spans):
             return Window(interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in counts))
         return Window(interval, WindowState.OBSERVED, tuple(Cell(*pair) for pair in counts))
 

@@ -27,6 +27,9 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
+from ledger.domain.instant import SECOND_NS
+from ledger.domain.interval import Interval
+
 DIGEST_BYTES = 16
 DIGEST_ABOVE_CHARS = 64
 
@@ -62,6 +65,9 @@ class Reason(StrEnum):
     OTHER_TOKENIZER = "other_tokenizer"
     MEASURE_MISSING = "measure_missing"
     IMPLAUSIBLE = "implausible"
+    NO_HEARTBEATS = "no_heartbeats"
+    HEARTBEAT_TOO_LONG = "heartbeat_too_long"
+    IN_THE_FUTURE = "in_the_future"
 
 
 class RequestRow(NamedTuple):
@@ -105,6 +111,25 @@ class SampleRow(NamedTuple):
     resource: str | None
     trace_id: str | None
     tokenizer: str | None = None
+
+
+class HeartbeatRow(NamedTuple):
+    """One usable row of a heartbeat log: up to ``at_ns`` the source was alive and recording for ``covers_s`` seconds.
+
+    ``body_digest`` is that of ``RequestRow``. What an agreement takes of it, ``ledger.domain.heartbeats`` says.
+    """
+
+    line: int
+    heartbeat_id: str
+    body_digest: bytes
+    service: str
+    at_ns: int
+    covers_s: int
+
+    @property
+    def interval(self) -> Interval:
+        """The time that it covers."""
+        return Interval(self.at_ns - self.covers_s * SECOND_NS, self.at_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +203,12 @@ Rows = Iterable[RequestRow | RowRejection | RequestColumns]
 
 SampleRows = Iterable[SampleRow | RowRejection]
 """The rows of a sample log in order, as they were read."""
+
+HeartbeatRows = Iterable[HeartbeatRow | RowRejection]
+"""The rows of a heartbeat log in order, as they were read."""
+
+AnyRows = Rows | SampleRows | HeartbeatRows
+"""The rows of a log, of whichever kind it is."""
 
 
 def one_by_one(rows: Rows) -> Iterator[RequestRow | RowRejection]:

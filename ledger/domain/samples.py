@@ -41,8 +41,8 @@ from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState
 from ledger.domain.window_inputs import Conflict, with_conflicts
 from ledger.errors import ImplausibleCounts
 
-REQUESTS, SAMPLES = "requests", "samples"
-FORMATS = (REQUESTS, SAMPLES)
+REQUESTS, SAMPLES, HEARTBEATS = "requests", "samples", "heartbeats"
+FORMATS = (REQUESTS, SAMPLES, HEARTBEATS)
 _LOOKED_AT_LINES = 100
 _LOOKED_AT_BYTES = 1_000_000
 _MEASURE_UNIT = 10**9
@@ -71,7 +71,8 @@ class Refused(NamedTuple):
 
 
 def format_of(data: bytes) -> str:
-    """Which log this is, by the first object among its first lines: one with sample id and indicator is a sample."""
+    """Which log this is, by the first object among its first lines: one with sample id and indicator is a sample, one
+    with heartbeat id a heartbeat."""
     lines = io.BytesIO(data)
     for line in (lines.readline(_LOOKED_AT_BYTES) for _ in range(_LOOKED_AT_LINES)):
         if too_deep(line):
@@ -81,6 +82,8 @@ def format_of(data: bytes) -> str:
         except ValueError:
             continue
         if isinstance(body, dict):
+            if "heartbeat_id" in body and "request_id" not in body:
+                return HEARTBEATS
             return SAMPLES if "sample_id" in body and "indicator" in body else REQUESTS
     return REQUESTS
 

@@ -8,7 +8,7 @@ ended nor JSON (the file was cut off). Anything else is one row's ``RowRejection
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
 from typing import Any, BinaryIO, Generic, TypeVar
 
@@ -231,6 +231,14 @@ def instant_reader(field: str) -> Callable[[Any], int]:
         return instant_ns
 
     return read
+
+
+def text_of(body: Mapping[str, Any], field: str, most: int) -> str:
+    """The text that stands in ``field``, of 1 to ``most`` characters; raises ``RowUnusable``."""
+    text = body[field]
+    if type(text) is not str or not 0 < len(text) <= most:
+        raise RowUnusable(Reason.FIELD_INVALID, field, f"must be text of 1 to {most} characters")
+    return text
 
 
 def shown(value: Any) -> str:

@@ -17,10 +17,17 @@ from hashlib import blake2b
 from typing import Any, BinaryIO
 
 from ledger.domain.indicators import INDICATORS, SAMPLE_INDICATORS
-from ledger.domain.observation import DIGEST_BYTES, Reason, RowRejection, Rows, SampleRow, SampleRows
-from ledger.domain.samples import SAMPLES, format_of
+from ledger.domain.observation import (
+    DIGEST_BYTES,
+    AnyRows,
+    Reason,
+    RowRejection,
+    SampleRow,
+)
+from ledger.domain.samples import HEARTBEATS, SAMPLES, format_of
 from ledger.ingest.bulk_rows import MAX_ID_CHARS
-from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown
+from ledger.ingest.heartbeat_log import HeartbeatLog
+from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown, text_of
 from ledger.ingest.request_log import RequestLog
 
 MAX_TEXT_CHARS = 120
@@ -40,10 +47,13 @@ class SampleLog(NdjsonLog[SampleRow, SampleRow]):
         return self.in_bulk()
 
 
-def read_facts(data: bytes, name: str = "batch") -> Rows | SampleRows:
-    """The rows of a request log or of a sample log, whichever it is. Raises ``RequestLogUnusable``."""
-    stream = io.BytesIO(data)
-    return SampleLog(stream, name) if format_of(data) == SAMPLES else RequestLog(stream, name).in_bulk()
+def read_facts(data: bytes, name: str = "batch") -> AnyRows:
+    """The rows of a request log, of a sample log or of a heartbeat log, whichever it is. Raises
+    ``RequestLogUnusable``."""
+    stream, found = io.BytesIO(data), format_of(data)
+    if found == HEARTBEATS:
+        return HeartbeatLog(stream, name)
+    return SampleLog(stream, name) if found == SAMPLES else RequestLog(stream, name).in_bulk()
 
 
 def _row_reader() -> Callable[[int, bytes], SampleRow]:
@@ -55,16 +65,16 @@ def _row_reader() -> Callable[[int, bytes], SampleRow]:
         for field in ("sample_id", "at", "service", "indicator"):
             if field not in body:
                 raise RowUnusable(Reason.FIELD_MISSING, field, "is missing")
-        indicator = _text(body, "indicator", MAX_TEXT_CHARS)
+        indicator = text_of(body, "indicator", MAX_TEXT_CHARS)
         if indicator not in SAMPLE_INDICATORS:
             told = "is counted in the request log" if indicator in INDICATORS else "is not known"
             raise RowUnusable(Reason.FIELD_INVALID, "indicator", f"{shown(indicator)} {told}")
         counts, value = _said(body)
         return SampleRow(
             line=number,
-            sample_id=_text(body, "sample_id", MAX_ID_CHARS),
+            sample_id=text_of(body, "sample_id", MAX_ID_CHARS),
             body_digest=blake2b(canonical, digest_size=DIGEST_BYTES).digest(),
-            service=_text(body, "service", MAX_ID_CHARS),
+            service=text_of(body, "service", MAX_ID_CHARS),
             at_ns=read_instant(body["at"]),
             indicator=indicator,
             counts=counts,
@@ -113,12 +123,5 @@ def _value(said: Any) -> Fraction:
     return Fraction(said)
 
 
-def _text(body: Mapping[str, Any], field: str, most: int) -> str:
-    text = body[field]
-    if type(text) is not str or not 0 < len(text) <= most:
-        raise RowUnusable(Reason.FIELD_INVALID, field, f"must be text of 1 to {most} characters")
-    return text
-
-
 def _optional(body: Mapping[str, Any], field: str) -> str | None:
-    return None if body.get(field) is None else _text(body, field, MAX_TEXT_CHARS)
+    return None if body.get(field) is None else text_of(body, field, MAX_TEXT_CHARS)

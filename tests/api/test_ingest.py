@@ -107,7 +107,8 @@ def app_over(desk: Desk, settings: IngestSettings, outcomes: Outcomes) -> Edge:
 
 @pytest.fixture
 def post() -> Iterator[Post]:
-    desk = make_desk(objectives=[*make_desk().agreement.document["objectives"], FACTS])
+    source = {"name": "gateway", "coverage": "heartbeat"}
+    desk = make_desk(objectives=[*make_desk().agreement.document["objectives"], FACTS], source=source)
     sla_id = desk.register().sla_id
     settings = IngestSettings(max_observation_bytes=2_000_000, max_telemetry_bytes=1_000_000, body_timeout_s=5)
     outcomes = Outcomes()
@@ -177,6 +178,25 @@ def test_a_log_of_a_closed_period_says_what_follows_until_the_deadline(post: Pos
     found = problem(post(path, log(row("later")), kind), 409, "claim_deadline_passed")
     assert found["data"]["period"] == str(desk.period)
     assert found["data"]["deadline"] == "2023-07-15T00:00:00Z"
+
+
+def test_heartbeats_come_in_by_the_same_route_and_say_themselves_what_they_cover(post: Post) -> None:
+    beat = {"heartbeat_id": "h-1", "at": "2023-06-14T10:00:00Z", "service": "example-chat", "covers_s": 60}
+    rows = [beat, {**beat, "heartbeat_id": "h-2", "covers_s": 3601}, {**beat, "heartbeat_id": "h-3", "covers_s": 1.5}]
+    path = f"/v1/observations?sla_id={post.sla_id}"
+    refused = problem(
+        post(f"{path}&from=2023-06-14T09:00:00Z&to=2023-06-14T10:00:00Z", log(beat), "application/x-ndjson"),
+        400,
+        "request_log_unusable",
+    )
+    assert "without a span" in refused["detail"]
+    found = post(path, log(*rows), "application/x-ndjson").json()
+    assert found["rows"] == {"accepted": 1, "duplicate": 0, "conflict": 0, "rejected": 2}
+    assert [(each["line"], each["field"], each["reason"]) for each in found["rejected"]] == [
+        (2, "covers_s", "heartbeat_too_long"),
+        (3, "covers_s", "field_invalid"),
+    ]
+    assert [each["format"] for each in post.payloads("observations_recorded")] == ["heartbeats"]
 
 
 def test_a_log_is_recorded_once(post: Post) -> None:
@@ -532,13 +552,14 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs/ingest.md"
 
 def test_the_documented_requests_are_taken(post: Post) -> None:
     examples = re.findall(r"```http\nPOST (\S+)\nContent-Type: (\S+)\n\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 5
     for path, kind, body in examples:
         answer = post(path.replace("{sla_id}", post.sla_id), body.encode(), kind)
         assert answer.status_code == 200, answer.text
         assert 'rejected": 1' not in answer.text
     assert sorted(post.types())[1:] == [
         "breaker_event_recorded",
+        "observations_recorded",
         "observations_recorded",
         "observations_recorded",
         "telemetry_recorded",

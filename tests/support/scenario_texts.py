@@ -1,4 +1,4 @@
-"""What scenario files write in short: members of agreements, and request rows."""
+"""What scenario files write in short: members of agreements, request rows, and heartbeats."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from tests.unit.domain.samples import put
 
 _WHOLE_NUMBERS = {
@@ -51,6 +52,19 @@ def request_lines(item: Any, service: str) -> Iterator[str]:
         **more,
     }
     yield "{" + ",".join(f'"{key}":{value}' for key, value in members.items()) + "}"
+
+
+def heartbeat_lines(item: Any, service: str) -> str:
+    """The lines of a heartbeat log that ``id time covers_s`` stands for, or ``from``, ``to``, ``every_s`` and
+    ``covers_s`` of many."""
+    if isinstance(item, dict):
+        start_ns, end_ns = (parse_instant_ns(item[name]) for name in ("from", "to"))
+        step_ns = int(item["every_s"]) * SECOND_NS
+        said = (f"{format_instant_ns(at_ns)} {item['covers_s']}" for at_ns in range(start_ns, end_ns + 1, step_ns))
+        return "".join(heartbeat_lines(f"{item['from']}-{at} {each}", service) for at, each in enumerate(said) if at)
+    name, time, covers_s = item.split()
+    at = time if "T" in time else f"2023-06-14T{time}Z"
+    return json.dumps({"heartbeat_id": name, "at": at, "service": service, "covers_s": int(covers_s)}) + "\n"
 
 
 def _typed(value: Any, name: str = "") -> Any:

@@ -2,7 +2,8 @@
 
 Each act has ``at``, when it happened, one verb, and ``refused`` where it must be, with the code of the refusal:
 
-* ``facts``: request rows in short (``scenario_texts``), complete for the whole period or for ``complete`` (from/to)
+* ``facts``: request rows in short (``scenario_texts``), complete for the whole period, for ``complete`` (from/to), or
+  (``complete: unsaid``) without a word of it; ``heartbeats``: of the source, in short
 * ``close``: the period is closed, because somebody asked or by the ``schedule``
 * ``exclude``: an exclusion of this id by ``clause``, ``from``, ``to``, ``announced`` and ``approved_by`` (a change
   board, where it says nothing; empty: nobody); ``withdraw`` takes one back
@@ -37,7 +38,7 @@ from ledger.errors import SlaLedgerError
 from ledger.resources import resource_dir
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import SeededRandomness, StepClock
-from tests.support.scenario_texts import merged, request_lines, set_member
+from tests.support.scenario_texts import heartbeat_lines, merged, request_lines, set_member
 from tests.unit.app.conftest import Desk, TestCollector, read_rows, signed_agreement
 from tests.unit.app.test_stages import runner
 from tests.unit.domain.samples import document
@@ -98,17 +99,24 @@ class _Stage:
             assert expected is None, f"{act} was not refused"
 
     def facts(self, rows: Sequence[Any], act: Mapping[str, Any]) -> None:
-        start, _, end = act.get("complete", "").partition("/")
-        span = Interval(parse_instant_ns(start), parse_instant_ns(end)) if start else self.desk.period.interval
-        lines = [line for item in rows for line in request_lines(item, self.desk.agreement.service)]
+        said = act.get("complete", "")
+        start, _, end = said.partition("/")
+        span = Interval(parse_instant_ns(start), parse_instant_ns(end)) if end else self.desk.period.interval
+        lines = [f"{line}\n" for item in rows for line in request_lines(item, self.desk.agreement.service)]
+        self._record("".join(lines), None if said == "unsaid" else span)
+
+    def heartbeats(self, beats: Sequence[Any], _act: Mapping[str, Any]) -> None:
+        self._record("".join(heartbeat_lines(item, self.desk.agreement.service) for item in beats), None)
+
+    def _record(self, text: str, complete: Interval | None) -> None:
         registered = self.desk.register()
         with self.desk.database.begin() as tx:
             record_observations(
                 tx,
                 registered,
-                "".join(f"{line}\n" for line in lines).encode(),
+                text.encode(),
                 read_rows=read_rows,
-                declared_complete=span,
+                declared_complete=complete,
                 now_ns=self.desk.clock.now_ns(),
             )
 
@@ -196,6 +204,7 @@ class _Stage:
 
 _VERBS = {
     "facts": _Stage.facts,
+    "heartbeats": _Stage.heartbeats,
     "close": _Stage.close,
     "exclude": _Stage.exclude,
     "withdraw": _Stage.withdraw,

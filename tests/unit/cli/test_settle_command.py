@@ -313,6 +313,67 @@ def test_spans_add_up(run: Run, log: Callable[..., Path]) -> None:
     assert settle(run, log(row(1)), *spans, "--json").json["state"] == "settled"
 
 
+class TestHeartbeats:
+    """``settle`` under ``coverage: heartbeat``."""
+
+    @pytest.fixture
+    def beating(self, tmp_path: Path) -> Path:
+        path = tmp_path / "beating.yaml"
+        path.write_text(AGREEMENT.read_text().replace("coverage: complete_log", "coverage: heartbeat"))
+        return path
+
+    @pytest.fixture
+    def beats(self, tmp_path: Path) -> Callable[..., Path]:
+        def write(*rows: dict[str, Any]) -> Path:
+            path = tmp_path / "beats.ndjson"
+            path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+            return path
+
+        return write
+
+    def beat(self, hour: int, **changes: Any) -> dict[str, Any]:
+        at = f"2023-06-14T{hour:02}:00:00Z" if hour < 24 else "2023-06-15T00:00:00Z"
+        return {"heartbeat_id": f"h-{hour}", "at": at, "service": "example-chat", "covers_s": 3600} | changes
+
+    def test_what_no_heartbeat_covers_is_missing(
+        self, run: Run, log: Callable[..., Path], beats: Callable[..., Path], beating: Path
+    ) -> None:
+        requests, whole = log(row(1)), [self.beat(hour) for hour in range(1, 25)]
+        more = ("--period", "2023-06-14/P1D", "--heartbeats")
+        ran = settle(run, requests, *more, beats(*whole), agreement=beating)
+        assert "24 of 24 windows observed (23 idle, 0 excluded, 0 without data)" in ran.out
+        ran = settle(run, requests, *more, beats(*whole[5:]), agreement=beating)
+        assert "19 of 24 windows observed (19 idle, 0 excluded, 5 without data)" in ran.out
+        assert "1 of the accepted lie in windows" in ran.out
+
+    def test_a_heartbeat_that_cannot_be_used_is_named_and_strict_ends_with_1(
+        self, run: Run, log: Callable[..., Path], beats: Callable[..., Path], beating: Path
+    ) -> None:
+        found = beats(self.beat(2), self.beat(3, covers_s=3601))
+        more = ("--period", "2023-06-14/P1D", "--heartbeats", found, "--strict")
+        ran = settle(run, log(row(1)), *more, agreement=beating)
+        assert (ran.code, "covers 3601 s, and the agreement takes at most 3600 s" in ran.err) == (1, True)
+
+    @pytest.mark.parametrize(
+        ("more", "says"),
+        [
+            ((), "without one nothing is observed; give --heartbeats FILE, or --span"),
+            (("--heartbeats", AGREEMENT), "--heartbeats also needs --period"),
+        ],
+    )
+    def test_a_log_alone_is_not_taken_as_complete(
+        self, run: Run, log: Callable[..., Path], beating: Path, more: tuple[object, ...], says: str
+    ) -> None:
+        ran = settle(run, log(row(1)), *more, agreement=beating)
+        assert (ran.code, says in ran.err) == (2, True)
+
+    def test_an_agreement_without_them_takes_none(
+        self, run: Run, log: Callable[..., Path], beats: Callable[..., Path]
+    ) -> None:
+        ran = settle(run, log(row(1)), "--heartbeats", beats(self.beat(1)), "--period", "2023-06-14/P1D")
+        assert (ran.code, "leave --heartbeats out" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize("span", ["x", "2023-06-14T00:00:00Z", "2023-06-14T00:00:00/2023-06-15T00:00:00Z",
                                   "2023-06-15T00:00:00Z/2023-06-14T00:00:00Z", "/", "",
                                   "2023-06-14T00:00:00Z/2023-06-14T00:00:00Z"])  # fmt: skip

@@ -70,6 +70,24 @@ def test_the_wrong_field_is_named(path: str, value: object, field: str | None) -
     assert caught.value.exit_code == 2
 
 
+BEATING = {"name": "gateway", "coverage": "heartbeat"}
+
+
+@pytest.mark.parametrize(
+    ("source", "longest_s"),
+    [
+        ({"name": "gateway", "coverage": "complete_log"}, None),
+        (BEATING, 3600),
+        ({**BEATING, "heartbeat": "PT1M"}, 60),
+        ({**BEATING, "heartbeat": "PT24H"}, 86_400),
+    ],
+)
+def test_a_heartbeat_covers_what_was_agreed_else_a_window(source: dict[str, str], longest_s: int | None) -> None:
+    plain = document()
+    put(plain, "source", source)
+    assert Agreement.from_document(plain).heartbeat_longest_s == longest_s
+
+
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
@@ -82,6 +100,10 @@ def test_the_wrong_field_is_named(path: str, value: object, field: str | None) -
         ("effective.until", "2023-01-01", "2023-01-01 is not later than effective.from, 2023-01-01"),
         ("effective.until", "2123-12-31", "2123-12-31 is more than 100 years after 2023-01-01"),
         ("objectives.1.quantile", "0.96", "0.96 and the target 95 %"),
+        ("source.heartbeat", "PT1M", "source.heartbeat: has no effect with coverage complete_log"),
+        ("source", {**BEATING, "heartbeat": "PT25H"}, "source.heartbeat: PT25H is more than a day"),
+        ("source", {**BEATING, "heartbeat": "PT0S"}, "source.heartbeat: 'PT0S'"),
+        ("source", {**BEATING, "coverage": "rows"}, "source.coverage: "),
         ("exclusions", [{"id": "a", "error_codes": [1, 7], "reason": "r"}] * 2, "'a' has the error codes [1, 7]"),
     ],
 )
