@@ -205,7 +205,14 @@ def test_heartbeats_of_a_closed_period_are_taken_until_its_deadline() -> None:
 def test_a_source_has_one_kind_of_heartbeat_for_requests_and_samples() -> None:
     objectives = [
         {"id": "uptime", "method": "total_ratio", "indicator": "availability", "target": "99"},
-        {"id": "facts", "method": "total_ratio", "indicator": "fact_consistency", "target": "98.2"},
+        {
+            "id": "facts",
+            "method": "total_ratio",
+            "indicator": "fact_consistency",
+            "target": "98.2",
+            "evaluator": "factbench 2.1",
+            "minimum_valid": 1,
+        },
     ]
     compensation = dict(make_desk().agreement.document["compensation"])
     rule = compensation["rules"][0]
@@ -214,8 +221,8 @@ def test_a_source_has_one_kind_of_heartbeat_for_requests_and_samples() -> None:
     ]
     desk = make_desk(source=SOURCE, objectives=objectives, compensation=compensation)
     desk.clock.now = desk.period.interval.end_ns
-    sample = {"sample_id": "s", "at": at(5), "service": "example-chat", "indicator": "fact_consistency"}
-    hand(desk, {**sample, "good": 9, "bad": 1})
+    sample = {"sample_id": "s", "at": at(5), "service": "example-chat", "indicator": "fact_consistency", "good": 9}
+    hand(desk, {**sample, "bad": 1, "evaluator": "factbench 2.1"})
     hand(desk, beat("a", 6), beat("b", 7))
     windows = judge(desk)
     assert observed(windows) == [5, 6]
