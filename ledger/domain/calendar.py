@@ -70,7 +70,7 @@ def load_zone(name: str) -> ZoneInfo:
     try:
         if not _ZONE_NAME.fullmatch(name):
             raise ValueError("no name of a zone")
-        with importlib.resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as stream:
+        with importlib.resources.files("tzdata").joinpath("zoneinfo", name).open("rb") as stream:
             return ZoneInfo.from_file(stream, key=name)
     except (OSError, ValueError) as error:
         raise CalendarInvalid(
@@ -142,12 +142,12 @@ def day_start_ns(day: date, zone: ZoneInfo, day_start_s: int = 0) -> int:
     hours, minutes = divmod(day_start_s // 60, 60)
     shown = datetime(day.year, day.month, day.day, hours, minutes, tzinfo=zone)
     late, early = (_posix_s(shown.replace(fold=fold)) for fold in (0, 1))
-    if early < late:
-        # PEP 495: in a gap fold=1 reads the offset after the jump, so the jump lies in (early, late].
-        before = _offset(early, zone)
-        while late - early > 1:
-            middle = (early + late) // 2
-            early, late = (middle, late) if _offset(middle, zone) == before else (early, middle)
+    # PEP 495: in a gap fold=1 reads the offset after the jump, so the jump lies in (early, late]. Elsewhere there is
+    # nothing to look for, since fold=1 is no earlier.
+    before = _offset(early, zone)
+    while late - early > 1:
+        middle = (early + late) // 2
+        early, late = (middle, late) if _offset(middle, zone) == before else (early, middle)
     return late * SECOND_NS
 
 

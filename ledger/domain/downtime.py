@@ -64,5 +64,8 @@ def _window(interval: Interval, down: Sequence[Interval], without: Sequence[Inte
 
 def _minutes(period: Interval) -> tuple[Interval, ...]:
     """The whole minutes of a period, from its start; what is left over at its end is none."""
-    starts = range(period.start_ns, period.end_ns - MINUTE_NS + 1, MINUTE_NS)
-    return tuple(Interval(start_ns, start_ns + MINUTE_NS) for start_ns in starts)
+    return tuple(
+        Interval(start_ns, start_ns + MINUTE_NS)
+        for start_ns in range(period.start_ns, period.end_ns, MINUTE_NS)
+        if start_ns + MINUTE_NS <= period.end_ns
+    )

@@ -8,13 +8,14 @@ over the grid; a period that it cuts is dropped or kept as a part, named by its 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property, lru_cache
 
 from ledger.domain.calendar import Period, PeriodLength, add_months, local_moment, make_period, parse_period_length
-from ledger.domain.instant import DAY_NS, SECOND_NS
+from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
 from ledger.errors import CalendarInvalid
@@ -22,8 +23,6 @@ from ledger.errors import CalendarInvalid
 MAX_WINDOWS = 100_000
 MAX_PART_DAYS = 999
 """Days of the longest part that a period's name can say."""
-
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
@@ -76,34 +75,27 @@ class PeriodGrid:
             raise fail(
                 "period",
                 f"no period of this agreement starts on {first}: periods of {self.length} run from {self.first} "
-                f"to {self.until}" + (f", counted from {self.anchor}" if self.anchor != self.first else ""),
+                f"to {self.until}, counted from {self.anchor}",
             )
         return found
 
     def at(self, instant_ns: int) -> Period | None:
         """The period that holds an instant, of overlapping ones the latest; None before, after and between them."""
-        day_number = _EPOCH_DAY + instant_ns // DAY_NS
-        if not self.first.toordinal() - 2 <= day_number <= self.until.toordinal() + 2 or not self._indexes:
+        if self.empty:
             return None
-        local = local_moment(instant_ns, self.zone).replace(tzinfo=None) - timedelta(seconds=self.day_start_s)
-        # A clock change at the start of a day can move the date by one.
-        latest = min(self._index_of(local.date() + timedelta(days=1)), self._indexes[-1])
-        for index in range(latest, max(latest - 3, self._indexes[0] - 1), -1):
-            found = self.period(index)
-            if instant_ns in found.interval:
+        shown = local_moment(instant_ns, self.zone).date()
+        # A clock that goes back over midnight shows the day before; a day may start later than at midnight.
+        for days in (1, 0, -1):
+            index = min(self._index_of(shown + timedelta(days=days)), self._indexes[-1])
+            found = self._at_index(index)
+            if found is not None and instant_ns in found.interval:
                 return found
         return None
 
     def ending_after(self, instant_ns: int) -> Period | None:
         """The earliest period that ends after an instant; None where all are over."""
-        low, high = 0, len(self._indexes)
-        while low < high:
-            middle = (low + high) // 2
-            if self.period(self._indexes[middle]).interval.end_ns > instant_ns:
-                high = middle
-            else:
-                low = middle + 1
-        return self.period(self._indexes[low]) if low < len(self._indexes) else None
+        at = bisect_right(self._indexes, instant_ns, key=self._end_ns)
+        return self.period(self._indexes[at]) if at < len(self._indexes) else None
 
     def after(self, period: Period) -> Period | None:
         """The period after one of this grid; None after the last."""
@@ -152,16 +144,19 @@ class PeriodGrid:
             last -= 1
         return range(first, last + 1)
 
+    def _end_ns(self, index: int) -> int:
+        return self.period(index).interval.end_ns
+
     def _kept_last(self, index: int) -> bool:
         start, end = self._dates(index)
         return start < self.until and (end <= self.until or self.keeps_last)
 
     def _dates(self, index: int) -> tuple[date, date]:
-        if not self.rolling:
-            return self.boundary(index), self.boundary(index + 1)
-        if self.length.unit == self.step.unit == "M":
-            return self.boundary(index), add_months(self.anchor, index * self.step.count + self.length.count)
-        return self.boundary(index), self.length.after(self.boundary(index))
+        start = self.boundary(index)
+        if self.step.unit == "M":
+            # Not from the start, which may be the last day of a month that is too short for the anchor's.
+            return start, add_months(self.anchor, index * self.step.count + self.length.count)
+        return start, self.length.after(start)
 
     def _at_index(self, index: int) -> Period | None:
         return self.period(index) if index in self._indexes else None
@@ -203,7 +198,7 @@ def most_windows(grid: PeriodGrid, window_seconds: int) -> int:
     Raises ``DocumentInvalid`` where the term holds no period, a part of one is too long for a name, or windows do not
     fill one.
     """
-    most = 0
+    counts = []
     try:
         for period in grid.all():
             if period.whole is not None and period.length.count > MAX_PART_DAYS:
@@ -212,12 +207,12 @@ def most_windows(grid: PeriodGrid, window_seconds: int) -> int:
                     f"prorate: the part from {period.first} has {period.length.count} days, and its name can say "
                     f"{MAX_PART_DAYS}; agree on shorter periods",
                 )
-            most = max(most, count_windows(period, window_seconds))
+            counts.append(count_windows(period, window_seconds))
     except CalendarInvalid as error:
         raise fail("timezone", error.message) from error
-    if most == 0:
+    if not counts:
         raise fail("period", f"no whole period of {grid.length} fits between effective.from and effective.until")
-    return most
+    return max(counts)
 
 
 def rolling_step(length: PeriodLength, text: str) -> PeriodLength:

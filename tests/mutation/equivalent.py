@@ -29,6 +29,7 @@ EQUIVALENT = (
     Same("calendar.py", "@lru_cache(maxsize=1)", "1 -> 2", _CACHE),
     Same("calendar.py", "@lru_cache(maxsize=4096)", "4096 -> 4097", _CACHE),
     Same("periods.py", "@lru_cache(maxsize=1024)", "1024 -> 1025", _CACHE),
+    Same("periods.py", "end_ns = 0", "0 -> 1", "any instant before all others does"),
     Same("methods/interval_mean.py", "_SCALE = 10**30", "30 -> 31", "any power of ten from 10^9 on bounds as well"),
     Same("methods/series.py", "before = list(accumulate(column, initial=0))", "0 -> 1", "only differences are taken"),
     Same(

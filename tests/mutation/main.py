@@ -17,6 +17,7 @@ from tests.mutation.children import DOMAIN, ROOT
 from tests.mutation.coverage import coverage_of
 from tests.mutation.equivalent import equivalent
 from tests.mutation.mutants import KINDS, mutants
+from tests.mutation.noticed import key, read_noticed, write_noticed
 from tests.mutation.runner import survivors
 from tests.mutation.scores import Scores
 
@@ -45,7 +46,13 @@ def main(arguments: Sequence[str]) -> int:
     same, _ = equivalent(made)
     tried = [mutant for mutant in made if (mutant in same) is said.equivalent]
     print(f"{len(tried)} mutants of {len(modules)} modules", file=sys.stderr, flush=True)
-    found = survivors(tried, coverage_of(said.tests, said.coverage), jobs=said.jobs)
+    noticed = read_noticed(said.noticed)
+    left = [mutant for mutant in tried if key(mutant) not in noticed]
+    found = dict.fromkeys(tried, False)
+    if left:
+        found |= survivors(left, coverage_of(said.tests, said.coverage), jobs=said.jobs)
+    if said.noticed is not None:
+        write_noticed(said.noticed, noticed | {key(mutant) for mutant, survived in found.items() if not survived})
     wrong = [mutant for mutant, survived in found.items() if survived is not said.equivalent]
     for mutant in wrong:
         print(f"{'noticed' if said.equivalent else 'survived'}: {mutant}".replace(f"{ROOT}/", ""))
@@ -66,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tests", nargs="+", default=TESTS)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--coverage", type=Path, help="file that keeps which tests run which line, for the next run")
+    parser.add_argument("--noticed", type=Path, help="file that keeps what was noticed; the next run tries the rest")
     parser.add_argument("--write", action="store_true", help="the scores into the table in CONTRIBUTING.md")
     parser.add_argument("--equivalent", action="store_true", help="only what is listed as equivalent")
     return parser

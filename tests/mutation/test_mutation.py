@@ -14,6 +14,7 @@ from tests.mutation.children import DOMAIN, ROOT
 from tests.mutation.coverage import Coverage
 from tests.mutation.equivalent import EQUIVALENT, equivalent
 from tests.mutation.mutants import Mutant, mutants
+from tests.mutation.noticed import key, read_noticed, write_noticed
 from tests.mutation.runner import survivors
 from tests.mutation.scores import BEGIN, END, Score, Scores
 
@@ -85,6 +86,7 @@ CHECK = """
 from tests.mutation.children import DOMAIN
 from tests.mutation.coverage import coverage_of
 from tests.mutation.mutants import Mutant
+from tests.mutation.noticed import key, read_noticed, write_noticed
 from tests.mutation.runner import survivors
 
 path = DOMAIN / "verdict.py"
@@ -138,6 +140,15 @@ def test_scores_of_one_run_stand_beside_those_of_another() -> None:
         "| all | 2/2 | 0/0 | 0/0 | 1/1 | 0/0 | 0/0 | 100.0 % |",
     ]
     assert first.text().split()[-3:] == ["1/2", "50.0", "%"]
+
+
+def test_what_was_noticed_is_known_while_its_function_stays_as_it_was(tmp_path: Path) -> None:
+    found = mutants(DOMAIN / "verdict.py", (DOMAIN / "verdict.py").read_text())
+    keys = [key(mutant) for mutant in found]
+    assert len(set(keys)) == len(found)
+    write_noticed(tmp_path / "noticed.json", keys)
+    assert read_noticed(tmp_path / "noticed.json") == set(keys)
+    assert read_noticed(tmp_path / "none.json") == read_noticed(None) == set()
 
 
 def test_a_score_below_all_is_never_shown_as_all() -> None:

@@ -19,7 +19,7 @@ from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval, minus, union
 from ledger.domain.methods.registry import Measuring
 from ledger.domain.objective import read_objectives
-from ledger.domain.window import Window
+from ledger.domain.window import Cell, Window
 
 
 def case(folder: Path, name: str) -> dict[str, Any]:
@@ -110,6 +110,24 @@ def at(start_s: int, end_s: int) -> Interval:
 def test_outage_not_clipped_to_the_period_kuvasz_219() -> None:
     assert downtime(DAY, [at(-3600, 600), at(86_400 - 300, 90_000)]).down == 15
     assert downtime(DAY, [at(-7200, -60), at(86_400, 90_000)]).down == 0
+
+
+def test_each_minute_counts_itself_as_up_or_down_or_is_excluded_whole() -> None:
+    hour = at(0, 3_600)
+    minutes = minute_windows(hour, [at(60, 180)], [at(120, 240)])
+    assert [(minute.state.value, minute.cells) for minute in minutes[:5]] == [
+        ("observed", (Cell(1, 0),)),
+        ("observed", (Cell(0, 1),)),
+        ("excluded", (Cell(0, 0),)),
+        ("excluded", (Cell(0, 0),)),
+        ("observed", (Cell(1, 0),)),
+    ]
+    assert [minute.interval for minute in minutes] == [at(60 * number, 60 * number + 60) for number in range(60)]
+
+
+@pytest.mark.parametrize(("length_s", "minutes"), [(30, 0), (60, 1), (119, 1), (120, 2), (121, 2)])
+def test_what_is_left_over_at_the_end_of_a_period_is_no_minute(length_s: int, minutes: int) -> None:
+    assert downtime(at(0, length_s), [at(0, 3_600)]).minutes == minutes
 
 
 @pytest.mark.parametrize(

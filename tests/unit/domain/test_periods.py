@@ -19,7 +19,7 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from ledger.domain.interval import Interval, union
 from ledger.domain.observation import Reason
-from ledger.domain.periods import PeriodGrid, rolling_step
+from ledger.domain.periods import MAX_WINDOWS, PeriodGrid, count_windows, most_windows, rolling_step
 from ledger.domain.proration import prorate, terms_for
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.window import Cell, Window, WindowState, period_at, period_named
@@ -159,6 +159,122 @@ def test_a_month_from_the_31st_keeps_its_day() -> None:
     ]
     leap = grid("2027-11-30", "2028-04-30")
     assert [period.first.isoformat() for period in leap.all()][2:5] == ["2028-01-30", "2028-02-29", "2028-03-30"]
+
+
+def test_the_earliest_period_that_is_not_over() -> None:
+    months = grid("2026-01-01", "2026-04-01")
+    for instant, name in (
+        ("2025-01-01T00:00:00Z", "2026-01-01/P1M"),
+        ("2026-01-31T23:59:59Z", "2026-01-01/P1M"),
+        ("2026-02-01T00:00:00Z", "2026-02-01/P1M"),
+        ("2026-03-31T23:59:59Z", "2026-03-01/P1M"),
+    ):
+        assert str(months.ending_after(parse_instant_ns(instant))) == name
+    assert months.ending_after(parse_instant_ns("2026-04-01T00:00:00Z")) is None
+
+
+def test_periods_that_share_an_instant_with_a_span() -> None:
+    months = grid("2026-01-01", "2026-04-01")
+
+    def touching(start: str, end: str) -> list[str]:
+        span = Interval(parse_instant_ns(f"{start}T00:00:00Z"), parse_instant_ns(f"{end}T00:00:00Z"))
+        return [period.first.isoformat() for period in months.touching(span)]
+
+    assert touching("2026-02-01", "2026-03-01") == ["2026-02-01"]
+    assert touching("2026-01-31", "2026-03-02") == ["2026-01-01", "2026-02-01", "2026-03-01"]
+    assert touching("2025-01-01", "2026-01-01") == []
+    assert touching("2026-04-01", "2026-05-01") == []
+
+
+def test_of_rolling_periods_as_many_as_fit_side_by_side_share_a_span() -> None:
+    rolling = grid("2026-01-01", "2026-01-15", "P3D", step="P1D")
+    within = Interval(parse_instant_ns("2026-01-02T00:00:00Z"), parse_instant_ns("2026-01-10T00:00:00Z"))
+    assert [period.first.day for period in rolling.sharing(within)] == [1, 4, 7]
+    assert [period.first.day for period in rolling.touching(within)] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_rolling_quarters_from_the_31st_keep_its_day() -> None:
+    quarters = grid("2026-01-31", "2027-01-31", "P3M", step="P1M")
+    assert [utc(period)[0][:10] for period in quarters.all()][:3] == ["2026-01-31", "2026-02-28", "2026-03-31"]
+    assert [utc(period)[1][:10] for period in quarters.all()][:3] == ["2026-04-30", "2026-05-31", "2026-06-30"]
+
+
+def test_windows_fill_a_period_and_are_not_too_many() -> None:
+    (day,) = grid("2026-01-01", "2026-01-02", "P1D").all()
+    assert [count_windows(day, seconds) for seconds in (86_400, 43_200, 1)] == [1, 2, 86_400]
+    with pytest.raises(DocumentInvalid, match="86401 s is longer than the period 2026-01-01/P1D of 86400 s"):
+        count_windows(day, 86_401)
+    with pytest.raises(DocumentInvalid, match="lasts 86400 s in UTC, which is not a whole number of 7 s windows"):
+        count_windows(day, 7)
+    (most,) = grid("2026-01-01", "2026-09-08", "P250D").all()
+    assert count_windows(most, 216) == MAX_WINDOWS == 100_000
+    (more,) = grid("2026-01-01", "2026-09-09", "P251D").all()
+    with pytest.raises(DocumentInvalid, match="would have 100400 windows; agree on longer ones, at most 100000"):
+        count_windows(more, 216)
+
+
+def test_the_longest_period_has_the_most_windows() -> None:
+    months = grid("2026-02-01", "2026-05-01")
+    assert most_windows(months, 3_600) == 31 * 24
+    with pytest.raises(DocumentInvalid, match="no whole period of P1M fits between"):
+        most_windows(grid("2026-01-10", "2026-01-20", anchor="2026-01-01"), 3_600)
+
+
+@pytest.mark.parametrize(("until", "windows"), [("2025-09-26", 999), ("2025-09-27", None)])
+def test_the_days_of_a_part_can_be_said_in_its_name(until: str, windows: int | None) -> None:
+    part = grid("2023-01-01", until, "P90M", keeps_last=True)
+    if windows is None:
+        with pytest.raises(DocumentInvalid, match="the part from 2023-01-01 has 1000 days, and its name can say 999"):
+            most_windows(part, 86_400)
+    else:
+        assert most_windows(part, 86_400) == windows
+
+
+def test_a_zone_that_skipped_a_period_is_the_fault_of_the_timezone() -> None:
+    with pytest.raises(DocumentInvalid, match="2011-12-30 does not exist") as caught:
+        most_windows(grid("2011-12-29", "2011-12-31", "P1D", "Pacific/Apia"), 3_600)
+    assert caught.value.data["field"] == "timezone"
+
+
+def test_a_clock_that_goes_back_over_midnight_does_not_go_back_a_period() -> None:
+    # At 00:01 on 29 October 2006 the clocks of St. John's went back to 23:01 on the 28th.
+    days = grid("2006-10-01", "2006-11-01", "P1D", "America/St_Johns")
+    for instant, name in (
+        ("2006-10-29T02:29:59Z", "2006-10-28"),
+        ("2006-10-29T02:30:00Z", "2006-10-29"),
+        ("2006-10-29T02:31:00Z", "2006-10-29"),
+        ("2006-10-29T03:29:59Z", "2006-10-29"),
+    ):
+        assert str(days.at(parse_instant_ns(instant))) == f"{name}/P1D"
+
+
+def test_a_day_that_starts_in_the_morning_holds_the_night_after_it() -> None:
+    days = grid("2026-01-01", "2026-02-01", "P1D", day_start_s=9 * 3600)
+    assert str(days.at(parse_instant_ns("2026-01-11T08:59:59Z"))) == "2026-01-10/P1D"
+    assert str(days.at(parse_instant_ns("2026-01-11T09:00:00Z"))) == "2026-01-11/P1D"
+    assert days.at(parse_instant_ns("2026-01-01T08:59:59Z")) is None
+    assert str(days.at(parse_instant_ns("2026-02-01T08:59:59Z"))) == "2026-01-31/P1D"
+    assert days.at(parse_instant_ns("2026-02-01T09:00:00Z")) is None
+
+
+def test_no_period_holds_an_instant_far_from_the_term_or_of_an_empty_one() -> None:
+    months = grid("2026-01-01", "2026-04-01")
+    for far in ("1971-01-01T00:00:00Z", "2025-06-01T00:00:00Z", "2026-08-01T00:00:00Z", "2261-12-31T00:00:00Z"):
+        assert months.at(parse_instant_ns(far)) is None
+    empty = grid("2026-01-10", "2026-01-20", anchor="2026-01-01")
+    assert (empty.empty, empty.ends) == (True, ())
+    assert empty.at(parse_instant_ns("2026-01-15T00:00:00Z")) is None
+    assert months.empty is False
+    assert [str(end) for end in months.ends] == ["2026-01-01/P1M", "2026-03-01/P1M"]
+
+
+@pytest.mark.parametrize("first", ["2025-12-31", "2025-12-01", "2026-01-02", "2026-02-28", "2026-04-01", "2027-01-01"])
+def test_a_date_on_which_no_period_starts_is_refused_with_the_term_and_the_anchor(first: str) -> None:
+    with pytest.raises(DocumentInvalid) as caught:
+        grid("2026-01-01", "2026-04-01").starting(parse_date(first))
+    assert caught.value.data["field"] == "period"
+    why = f"no period of this agreement starts on {first}: periods of P1M run from 2026-01-01 to 2026-04-01, counted"
+    assert why in caught.value.message
 
 
 def test_fixed_days_do_not_follow_the_calendar() -> None:
