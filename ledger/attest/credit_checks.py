@@ -11,7 +11,7 @@ from ledger.domain.compensation import CreditTrace
 from ledger.errors import BundleCheckFailed, ChargesRefused, DocumentInvalid
 
 _FROM_INCIDENTS = frozenset(
-    {"incidents", "impact_amount", "rules", "combined_amount", "caps", "capped_amount", "payable", "credit"}
+    {"incidents", "impact_amount", "rules", "combined_amount", "scopes", "caps", "capped_amount", "payable", "credit"}
 )
 """Members of a credit trace that only the counts of single windows give, where a rule looks at incidents."""
 

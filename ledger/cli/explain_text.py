@@ -217,6 +217,16 @@ def _combined(step: _Row, currency: str) -> tuple[str, list[str]]:
     return f"Rules together ({step['combine']}): {step['says']}", [_exact(step["result"], currency)]
 
 
+def _scope(step: _Row, currency: str) -> tuple[str, list[str]]:
+    parts = [f"{part['objective']}: {_exact(part['amount'], currency)}" for part in step["parts"]]
+    limit, left = (_exact(step[name], currency) for name in ("limit", "result"))
+    return f"Scope {step['scope']}: {step['says']}", [*parts, f"cap {limit}", left]
+
+
+def _scopes(step: _Row, currency: str) -> tuple[str, list[str]]:
+    return f"Scopes together: {step['says']}", [_exact(step["result"], currency)]
+
+
 def _cap(step: _Row, currency: str) -> tuple[str, list[str]]:
     limit = _exact(step["limit"], currency)
     return f"Cap ({step['level']}): {step['says']}", [f"cap {limit}", _exact(step["result"], currency)]
@@ -242,6 +252,8 @@ _STEPS = {
     "impact": _impact,
     "rule": _rule,
     "combined": _combined,
+    "scope": _scope,
+    "scopes": _scopes,
     "cap": _cap,
     "minimum": _minimum,
     "rounding": _rounding,

@@ -1,7 +1,7 @@
 """From judged objectives to a credit, in exact steps that ``explain``, finance and the circuit share.
 
-Order (semantics 12): tier percentages -> base -> combine -> caps of scope, service and contract -> strict minimum ->
-one rounding.
+Order (semantics 12): tier percentages -> base -> combine -> caps of scope (``ledger.domain.scope_caps``), service and
+contract -> strict minimum -> one rounding.
 Amounts between the base and the rounding are exact fractions of a minor unit.
 
 ``tiered-v1``: the last tier whose threshold an objective misses gives its percentage; ``tiers_combine`` takes
@@ -25,30 +25,17 @@ from typing import Any
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.charges import Base, Charges, base_of, require_bases
-from ledger.domain.compensation_terms import NO_CAP, Compensation, ImpactRule, TieredRule
+from ledger.domain.compensation_terms import NO_CAP, Compensation, ImpactRule
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.lost_time import Lost, RuleStep, rule_step
 from ledger.domain.methods.registry import Measuring
 from ledger.domain.money import BASIS_POINTS, fraction_document, round_quotient
 from ledger.domain.objective import Objective, Scope
+from ledger.domain.scope_caps import ScopeStep, paid_parts, scope_steps
+from ledger.domain.tier_steps import TierStep, amount_of_tier, tier_step
 from ledger.domain.verdict import ObjectiveResult
 from ledger.domain.window import Window
 from ledger.domain.window_columns import WindowColumns
-
-
-@dataclass(frozen=True, slots=True)
-class TierStep:
-    """Which tier an objective reached: ``tier`` counts from 1, None for none. ``base`` are the charges recorded for
-    it, None where one base is agreed on for all."""
-
-    objective: str
-    good: int
-    valid: int
-    target_ppb: int
-    tier: int | None
-    below_ppb: int | None
-    credit_bps: int
-    base: Base | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +68,8 @@ class CreditTrace:
 
     ``tier_amount`` and ``impact_amount`` are None where the agreement has no such rule; ``cap`` is None where
     it names none. ``payable`` says that ``capped_amount`` is strictly above ``minimum``. ``base`` is None where
-    ``charges`` are the base. ``rules`` and ``caps`` are None where the terms are ``simple``.
+    ``charges`` are the base. ``rules`` and ``caps`` are None where the terms are ``simple``. With ``scopes`` each of
+    them has its own cap, and ``caps`` are those after them.
     """
 
     currency: str
@@ -104,6 +92,7 @@ class CreditTrace:
     charges: Charges | None = None
     rules: tuple[RuleStep, ...] | None = None
     caps: tuple[CapStep, ...] | None = None
+    scopes: tuple[ScopeStep, ...] = ()
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON without floats: amounts as decimal strings, fractions as numerator and denominator."""
@@ -161,6 +150,7 @@ class CreditTrace:
         return {
             "charges": recorded,
             "rules": [step.as_document() for step in self.rules],
+            **({"scopes": [step.as_document() for step in self.scopes]} if self.scopes else {}),
             "caps": [
                 {
                     "level": step.level,
@@ -201,12 +191,9 @@ def credit_trace(
         runs = incidents(agreement, terms.impact, windows)
         impact_amount = sum((run.amount for run in runs), Fraction(0))
     rules = _rule_steps(agreement, results, windows, bases)
-    amounts = [
-        amount for amount in (tier_amount, impact_amount, *(step.amount for step in rules)) if amount is not None
-    ]
-    combined = max(amounts, default=Fraction(0)) if terms.rules_combine == "best" else sum(amounts, Fraction(0))
-    caps = _capped(terms, combined, bases.whole)
-    capped = caps[-1].amount if caps else combined
+    combined, scopes, caps = _combined(terms, (tiers, tier_amount), impact_amount, rules, bases)
+    left = sum((step.left for step in scopes), Fraction(0)) if scopes else combined
+    capped = caps[-1].amount if caps else left
     payable = capped > terms.minimum
     return CreditTrace(
         currency=terms.currency,
@@ -229,7 +216,25 @@ def credit_trace(
         charges=charges,
         rules=None if terms.simple else rules,
         caps=None if terms.simple else caps,
+        scopes=scopes,
     )
+
+
+def _combined(
+    terms: Compensation,
+    tiered: tuple[Sequence[TierStep], Fraction | None],
+    impact_amount: Fraction | None,
+    rules: Sequence[RuleStep],
+    bases: _Bases,
+) -> tuple[Fraction, tuple[ScopeStep, ...], tuple[CapStep, ...]]:
+    """What the rules come to together, and the caps that it is held to."""
+    rule_amounts = (tiered[1], impact_amount, *(step.amount for step in rules))
+    amounts = [amount for amount in rule_amounts if amount is not None]
+    combined = max(amounts, default=Fraction(0)) if terms.rules_combine == "best" else sum(amounts, Fraction(0))
+    if not terms.scopes:
+        return combined, (), _capped(terms, combined, bases.whole)
+    scopes = scope_steps(terms, paid_parts(terms, tiered, impact_amount, rules), bases.of_scope)
+    return combined, scopes, _capped(terms, sum((step.left for step in scopes), Fraction(0)), bases.whole)
 
 
 class _Bases:
@@ -245,6 +250,9 @@ class _Bases:
 
     def of(self, objective: Objective) -> Base:
         return self._of((objective.scope,))
+
+    def of_scope(self, scope: Scope) -> Fraction:
+        return self._of((scope,)).amount
 
     def recorded(self, objective: Objective) -> Base | None:
         """The same where it is recorded; None where the whole is agreed on."""
@@ -269,7 +277,7 @@ def _tiers(
     rule = terms.tiered
     if rule is None:
         return (), 0, None
-    steps = tuple(_tier_step(rule, result, bases.recorded(result.objective)) for result in results)
+    steps = tuple(tier_step(rule, result, bases.recorded(result.objective)) for result in results)
     percentages = [step.credit_bps for step in steps]
     best = terms.tiers_combine == "best"
     bps = max(percentages) if best else min(sum(percentages), BASIS_POINTS)
@@ -280,13 +288,6 @@ def _tiers(
         return steps, bps, min(sum(amounts, Fraction(0)), bases.whole)
     largest = max(range(len(steps)), key=lambda at: amounts[at])
     return steps, percentages[largest], amounts[largest]
-
-
-def amount_of_tier(step: TierStep) -> Fraction:
-    """What the tier of one objective gives of the charges recorded for it."""
-    if step.base is None:
-        return Fraction(0)
-    return step.base.amount * Fraction(step.credit_bps, BASIS_POINTS)
 
 
 def _rule_steps(
@@ -308,29 +309,12 @@ def _rule_steps(
 def _capped(terms: Compensation, amount: Fraction, base: Fraction) -> tuple[CapStep, ...]:
     steps = []
     for cap in terms.caps:
+        if terms.scopes and cap.level == "scope":
+            continue
         limit = cap.limit(base)
         amount = min(amount, limit)
         steps.append(CapStep(cap.level, cap.percent_bps, limit, amount))
     return tuple(steps)
-
-
-def _tier_step(rule: TieredRule, result: ObjectiveResult, base: Base | None) -> TierStep:
-    reached: int | None = None
-    tiers = rule.tiers.get(result.objective.id, ())
-    for number, tier in enumerate(tiers, 1):
-        if result.pays_below(tier.below_ppb):
-            reached = number
-    tier_or_none = tiers[reached - 1] if reached is not None else None
-    return TierStep(
-        objective=result.objective.id,
-        good=result.good,
-        valid=result.valid,
-        target_ppb=result.objective.target_ppb,
-        tier=reached,
-        below_ppb=tier_or_none.below_ppb if tier_or_none else None,
-        credit_bps=tier_or_none.credit_bps if tier_or_none else 0,
-        base=base,
-    )
 
 
 def _fraction(value: Fraction | None) -> dict[str, str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -12,7 +12,7 @@ from ledger.domain import money
 from ledger.domain.event_values import CURRENCY
 from ledger.domain.incident_rules import INCIDENT_RULES, PERCENT, IncidentRule, percent_text_bps, read_incident_rule
 from ledger.domain.money import BASIS_POINTS, Rounding
-from ledger.domain.objective import Objective
+from ledger.domain.objective import Objective, Scope
 from ledger.domain.objective_shapes import DECIMAL, MAX_OBJECTIVES, OBJECTIVE_ID, OBJECTIVE_ID_TEXT
 from ledger.domain.schema import Either, ListOf, MapOf, Object, OneOf, Text, convert, fail
 
@@ -115,7 +115,8 @@ class Compensation:
     """How a breach becomes money; all amounts in minor units of ``currency``.
 
     ``charges``: whose recorded charges are the base; None where ``base`` is. ``based``: for each objective that a rule
-    pays a share of the base for, the clause that says so.
+    pays a share of the base for, the clause that says so. ``scopes``: what the scope cap holds for one by one, each with
+    the objectives that rules pay for in it; empty where holding the total to it comes to the same.
     """
 
     currency: str
@@ -131,17 +132,18 @@ class Compensation:
     minimum: int
     rounding: Rounding
     credit_visibility: str
+    scopes: tuple[tuple[Scope, frozenset[str]], ...] = ()
 
     @property
     def cap(self) -> int:
-        """The smallest of the caps that are amounts. All caps of an agreement apply to one total."""
+        """The smallest of the caps that are amounts; without ``scopes`` all of them apply to one total."""
         return min((cap.minor_units for cap in self.caps if cap.minor_units is not None), default=NO_CAP)
 
     @property
     def simple(self) -> bool:
         """Whether tiers and impacts of an agreed base and fixed caps are all there is: the trace says no more then."""
         percent = any(cap.percent_bps is not None for cap in self.caps)
-        return self.charges is None and not self.incident_rules and not percent
+        return self.charges is None and not self.incident_rules and not percent and not self.scopes
 
 
 def read_compensation(
@@ -165,7 +167,7 @@ def read_compensation(
     percent_caps = (f"compensation.caps.{cap.level}" for cap in caps if cap.percent_bps is not None)
     if charges is None and base == 0 and (clause := next(iter((*based.values(), *percent_caps)), None)):
         raise fail("compensation.base", f"{document['base']} {currency} is zero, and {clause} is a share of it")
-    return Compensation(
+    found = Compensation(
         currency=currency,
         base=base,
         charges=charges,
@@ -180,6 +182,26 @@ def read_compensation(
         rounding=Rounding(document["rounding"]),
         credit_visibility=document["credit_visibility"],
     )
+    return replace(found, scopes=_scopes(found, objectives))
+
+
+def _scopes(terms: Compensation, objectives: Mapping[str, Objective]) -> tuple[tuple[Scope, frozenset[str]], ...]:
+    """The scopes that rules pay in, in the order of the objectives, where a scope cap tells them apart: it is a share of
+    each one's charges, or amounts of several are added up."""
+    cap = next((each for each in terms.caps if each.level == "scope"), None)
+    tiers = [] if terms.tiered is None else [{*terms.tiered.tiers}]
+    single = ([] if terms.impact is None else [terms.impact]) + list(terms.incident_rules)
+    by_rule = [*tiers, *({rule.objective} for rule in single)]
+    paid = set[str]().union(*by_rule)
+    found: dict[Scope, frozenset[str]] = {}
+    for objective in objectives.values():
+        if objective.id in paid:
+            found[objective.scope] = found.get(objective.scope, frozenset()) | {objective.id}
+    summed = terms.rules_combine == "sum" or (
+        terms.tiers_combine == "sum" and len({objectives[each].scope for of_rule in tiers for each in of_rule}) > 1
+    )
+    shares = cap is not None and cap.percent_bps is not None and terms.charges is not None
+    return tuple(found.items()) if cap is not None and len(found) > 1 and (summed or shares) else ()
 
 
 def _rules(

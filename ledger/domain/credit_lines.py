@@ -8,21 +8,26 @@ proportion to what each violation contributed to it:
 * the amount of its incident in the credit's trace, where the impact rule or a rule for lost time earned the credit;
 * its bad requests, where a rule for the shortfall below the target did.
 
+Where each scope has a cap of its own, what it cuts off in one is taken from the violations of that scope's objectives
+alone.
+
 A violation that contributed nothing has a line of 0. A tier may be reached although no single window misses the
 target; what has no violation to stand for it is one line without a violation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 
-from ledger.domain.compensation import CreditTrace, Incident, amount_of_tier
+from ledger.domain.compensation import CreditTrace, Incident
 from ledger.domain.lost_time import LostTime, RuleStep
 from ledger.domain.proration import apportion
+from ledger.domain.scope_caps import kept_by_objective
+from ledger.domain.tier_steps import amount_of_tier, tier_parts
 from ledger.domain.violations import Violation
 
 RULE_VERSION = "credit-lines-v1"
@@ -52,7 +57,7 @@ def credit_shares(trace: CreditTrace, violations: Sequence[Violation]) -> tuple[
     The order of ``violations`` does not matter.
     """
     ordered = sorted(violations, key=_key)
-    earned = _Earned(ordered)
+    earned = _Earned(ordered, kept_by_objective(trace.scopes) if trace.scopes else None)
     for amount, place in _paid_rules(trace):
         place(earned, amount)
     weights = earned.weights
@@ -68,13 +73,17 @@ def credit_shares(trace: CreditTrace, violations: Sequence[Violation]) -> tuple[
 class _Earned:
     """What each violation contributed to a credit."""
 
-    def __init__(self, ordered: Sequence[Violation]) -> None:
+    def __init__(self, ordered: Sequence[Violation], kept: Mapping[str, Fraction] | None) -> None:
         self._ordered = ordered
+        self._kept = kept
         self.weights = {_key(violation): Fraction(0) for violation in ordered}
         self.unplaced = Fraction(0)
 
     def by_bad_requests(self, amount: Fraction, objectives: Collection[str]) -> None:
         """An amount that the bad requests of these objectives earned together."""
+        if self._kept is not None:
+            (objective,) = objectives
+            amount *= self._kept.get(objective, 0)
         paid = [violation for violation in self._ordered if violation.objective.id in objectives]
         bad = sum(violation.bad for violation in paid)
         if not bad:
@@ -84,8 +93,9 @@ class _Earned:
             self.weights[_key(violation)] += amount * Fraction(violation.bad, bad)
 
     def by_incident(self, objective: str, incidents: Sequence[Incident | LostTime]) -> None:
+        kept = Fraction(1) if self._kept is None else self._kept.get(objective, Fraction(0))
         for incident in incidents:
-            self.weights[incident.first_window, objective] += incident.amount
+            self.weights[incident.first_window, objective] += incident.amount * kept
 
 
 _Place = Callable[[_Earned, Fraction], None]
@@ -118,6 +128,10 @@ def _place_rule(step: RuleStep, earned: _Earned, amount: Fraction) -> None:
 def _place_tiers(trace: CreditTrace, earned: _Earned) -> None:
     """The tier amount, over the objectives whose tier was paid; each has its own where it has its own charges."""
     amount = trace.tier_amount or Fraction(0)
+    if trace.scopes:
+        for name, part in tier_parts(trace.tiers_combine, trace.base, trace.tiers, amount).items():
+            earned.by_bad_requests(part, {name})
+        return
     paid = [step for step in trace.tiers if step.credit_bps > 0]
     if trace.charges is None:
         best = trace.tiers_combine == "best"

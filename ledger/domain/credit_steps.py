@@ -7,12 +7,13 @@ that a JSON number may not hold are decimal strings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation_terms import Tier
 from ledger.domain.incident_rules import IncidentRule, MultiplierRule, ProportionalRule, method_of
-from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, digits, whole_number
+from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, digits, fraction_document, whole_number
 
 _HOW_BEST, _HOW_SUM = "the largest of them", "their sum"
 _ROUNDING = {
@@ -46,7 +47,7 @@ def credit_steps(agreement: Agreement, trace: Mapping[str, Any], results: Sequen
         steps.append(_impact(trace))
     steps += [_rule(agreement, rule) for rule in trace.get("rules") or ()]
     steps.append(_together(trace))
-    steps += _caps(trace)
+    steps += _scopes(trace) + _caps(trace)
     capped, minimum = trace["capped_amount"], int(trace["minimum"])
     right = minimum * whole_number(capped["denominator"])
     steps.append(
@@ -188,6 +189,24 @@ def _together(trace: Mapping[str, Any]) -> Step:
     }
 
 
+def _scopes(trace: Mapping[str, Any]) -> list[Step]:
+    steps: list[Step] = [
+        {
+            "step": "scope",
+            "says": "what of this is paid in the scope, objective by objective: the smaller of it and the cap",
+            **{name: scope[name] for name in ("scope", "parts", "amount", "limit")},
+            "result": scope["left"],
+        }
+        for scope in trace.get("scopes", ())
+    ]
+    if steps:
+        whole = sum((_fraction(step["result"]) for step in steps), Fraction(0))
+        left = [step["result"] for step in steps]
+        says = "what the caps of the scopes leave, added up"
+        steps.append({"step": "scopes", "says": says, "amounts": left, "result": fraction_document(whole)})
+    return steps
+
+
 def _caps(trace: Mapping[str, Any]) -> list[Step]:
     says = "the smaller of the amount and the cap"
     if trace.get("caps") is not None:
@@ -199,6 +218,10 @@ def _caps(trace: Mapping[str, Any]) -> list[Step]:
         return []
     limit = {"numerator": trace["cap"], "denominator": "1"}
     return [{"step": "cap", "says": says, "level": "smallest", "limit": limit, "result": trace["capped_amount"]}]
+
+
+def _fraction(said: Mapping[str, str]) -> Fraction:
+    return Fraction(whole_number(said["numerator"]), whole_number(said["denominator"]))
 
 
 def _rounding(trace: Mapping[str, Any]) -> Step:

@@ -1,21 +1,23 @@
 """The cap of a scope: held against what the rules pay in each scope, not against the total.
 
-What is combined is taken apart again by the objective it is paid for. A rule for one objective pays in that one's scope.
-Tiers that are added up pay each objective its own part (where their sum is held to the whole base, in proportion), and
-the best tier pays in the scope of its objective. Scopes are told apart by what they name: one that holds another is
+What is combined is taken apart again by the objective it is paid for. A rule for one objective pays in the scope of that
+one. Tiers that are added up pay each objective its own part (where the sum is held to the whole base, in proportion),
+and the best tier pays in the scope of its objective. Scopes are told apart by what they name: one that holds another is
 another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ledger.domain.compensation_terms import Compensation
+from ledger.domain.lost_time import RuleStep
 from ledger.domain.money import fraction_document
 from ledger.domain.objective import Scope
+from ledger.domain.tier_steps import TierStep, tier_parts
 
 Parts = Mapping[str, Fraction]
 """What is paid for each objective, by its id; the parts of an amount sum to it exactly."""
@@ -46,6 +48,29 @@ class ScopeStep:
         }
 
 
+def paid_parts(
+    terms: Compensation,
+    tiered: tuple[Sequence[TierStep], Fraction | None],
+    impact_amount: Fraction | None,
+    rules: Sequence[RuleStep],
+) -> Parts:
+    """The combined amount of a period by the objectives it is paid for."""
+    found: list[Parts] = []
+    tiers, tier_amount = tiered
+    if tier_amount is not None:
+        found.append(tier_parts(terms.tiers_combine, terms.base, tiers, tier_amount))
+    if terms.impact is not None and impact_amount is not None:
+        found.append({terms.impact.objective: impact_amount})
+    found += [{step.objective: step.amount} for step in rules]
+    if terms.rules_combine == "best":
+        return max(found, key=lambda parts: sum(parts.values(), Fraction(0)))
+    together: dict[str, Fraction] = {}
+    for parts in found:
+        for name, amount in parts.items():
+            together[name] = together.get(name, Fraction(0)) + amount
+    return together
+
+
 def scope_steps(terms: Compensation, paid: Parts, base: Callable[[Scope], Fraction]) -> tuple[ScopeStep, ...]:
     """One step for each of the terms' scopes; ``paid`` are the parts of the combined amount, ``base`` the base of a
     scope."""
@@ -62,4 +87,8 @@ def scope_steps(terms: Compensation, paid: Parts, base: Callable[[Scope], Fracti
 
 def kept_by_objective(steps: tuple[ScopeStep, ...]) -> dict[str, Fraction]:
     """What part of 1 the cap of its scope leaves of what is paid for an objective."""
-    return {name: step.left / step.amount for step in steps for name, _ in step.parts if step.amount}  # exact: Fractions
+    kept: dict[str, Fraction] = {}
+    for step in steps:
+        for name, _ in step.parts:
+            kept[name] = step.left / step.amount  # exact: Fractions
+    return kept

@@ -118,6 +118,7 @@ def credit_by_hand(document: Any) -> int:
     assert verdict["holds"] == (int(verdict["left"]) >= int(verdict["right"]))
     percentages: list[int] = []
     amounts: list[Fraction] = []
+    scopes: list[Fraction] = []
     base = Fraction(0)
     for step in document["credit"]["steps"]:
         if step["step"] == "base":
@@ -136,6 +137,11 @@ def credit_by_hand(document: Any) -> int:
             amounts.append(sum(earned, Fraction(0)))
         elif step["step"] == "combined":
             amount = max(amounts) if step["combine"] == "best" else sum(amounts, Fraction(0))
+        elif step["step"] == "scope":
+            parts = [fraction(each["amount"]) for each in step["parts"]]
+            scopes.append(min(sum(parts, Fraction(0)), fraction(step["limit"])))
+        elif step["step"] == "scopes":
+            amount = sum(scopes, Fraction(0))
         elif step["step"] == "cap":
             amount = min(amount, fraction(step["limit"]))
         elif step["step"] == "minimum":
@@ -215,6 +221,27 @@ def test_an_impact_rule_by_hand() -> None:
     document, found = explained(agreement, windows)
     assert found.credit
     assert credit_by_hand(document) == found.credit
+
+
+def test_a_cap_for_each_scope_by_hand() -> None:
+    tiers = dict.fromkeys(("eu", "us"), TIERS)
+    money = {"minimum": "0", "tiers_combine": "sum", "caps": {"scope": "123.45", "contract": "200.01"}}
+
+    def change(plain: dict[str, Any]) -> None:
+        plain["objectives"] = [
+            {"id": at, "indicator": "availability", "target": "99", "method": "total_ratio", "scope": {"region": at}}
+            for at in tiers
+        ]
+        plain["effective"] = {"from": "2023-06-14", "until": "2023-12-14"}
+        plain["compensation"] |= {"rules": [{"kind": "tiered", "method": "tiered-v1", "tiers": tiers}], **money}
+
+    agreement = samples.agreement(change)
+    windows = samples.windows(agreement, {3: ((1, 9), (80, 20)), 4: ((5, 5), (9, 1))})
+    document, found = explained(agreement, windows)
+    assert [step["step"] for step in document["credit"]["steps"]][-6:] == [
+        *("scope", "scope", "scopes", "cap", "minimum", "rounding"),
+    ]
+    assert credit_by_hand(document) == found.credit == 20_001
 
 
 def test_a_rule_for_lost_time_by_hand() -> None:
