@@ -115,8 +115,8 @@ class Compensation:
     """How a breach becomes money; all amounts in minor units of ``currency``.
 
     ``charges``: whose recorded charges are the base; None where ``base`` is. ``based``: for each objective that a rule
-    pays a share of the base for, the clause that says so. ``scopes``: what the scope cap holds for one by one, each with
-    the objectives that rules pay for in it; empty where holding the total to it comes to the same.
+    pays a share of the base for, the clause that says so. ``scopes``: what the scope cap holds for one by one, each
+    with the objectives that rules pay for in it; empty where holding the total to it comes to the same.
     """
 
     currency: str
@@ -186,8 +186,8 @@ def read_compensation(
 
 
 def _scopes(terms: Compensation, objectives: Mapping[str, Objective]) -> tuple[tuple[Scope, frozenset[str]], ...]:
-    """The scopes that rules pay in, in the order of the objectives, where a scope cap tells them apart: it is a share of
-    each one's charges, or amounts of several are added up."""
+    """The scopes that rules pay in, in the order of the objectives, where a scope cap tells them apart: it is a share
+    of each one's charges, or amounts of several are added up."""
     cap = next((each for each in terms.caps if each.level == "scope"), None)
     tiers = [] if terms.tiered is None else [{*terms.tiered.tiers}]
     single = ([] if terms.impact is None else [terms.impact]) + list(terms.incident_rules)

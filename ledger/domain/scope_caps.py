@@ -1,9 +1,9 @@
 """The cap of a scope: held against what the rules pay in each scope, not against the total.
 
-What is combined is taken apart again by the objective it is paid for. A rule for one objective pays in the scope of that
-one. Tiers that are added up pay each objective its own part (where the sum is held to the whole base, in proportion),
-and the best tier pays in the scope of its objective. Scopes are told apart by what they name: one that holds another is
-another.
+What is combined is taken apart again by the objective it is paid for. A rule for one objective pays in the scope of
+that one. Tiers that are added up pay each objective its own part (where the sum is held to the whole base, in
+proportion), and the best tier pays in the scope of its objective. Scopes are told apart by what they name: one that
+holds another is another.
 """
 
 from __future__ import annotations
