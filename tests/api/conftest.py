@@ -39,6 +39,7 @@ from ledger.resources import resource_dir
 from ledger.settings import IngestSettings
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.chain_identity import ChainIdentity
+from tests.support.sqlite import with_schema
 
 HOUR_NS = 3_600 * SECOND_NS
 DAY_NS = 24 * HOUR_NS
@@ -324,7 +325,7 @@ def log_key() -> NoteKey:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    database = SqliteDatabase(tmp_path / "ledger.db", Seconds(), Counted())
+    database = SqliteDatabase(with_schema(tmp_path / "ledger.db"), Seconds(), Counted())
     yield Ledger(database)
     database.close()
 

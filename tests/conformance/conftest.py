@@ -13,6 +13,7 @@ from ledger.store.memory import MemoryDatabase
 from ledger.store.postgres import PostgresDatabase
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
+from tests.support.sqlite import with_schema
 
 AnyDatabase: TypeAlias = MemoryDatabase | SqliteDatabase | PostgresDatabase
 OpenSqlite: TypeAlias = Callable[..., SqliteDatabase]
@@ -29,7 +30,7 @@ def open_sqlite(tmp_path: Path, clock: StepClock) -> Iterator[OpenSqlite]:
     opened: list[SqliteDatabase] = []
 
     def open_(seed: int = 1, tenant: str = "default") -> SqliteDatabase:
-        opened.append(SqliteDatabase(tmp_path / "ledger.db", clock, SeededRandomness(seed), tenant))
+        opened.append(SqliteDatabase(with_schema(tmp_path / "ledger.db"), clock, SeededRandomness(seed), tenant))
         return opened[-1]
 
     yield open_

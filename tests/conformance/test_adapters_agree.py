@@ -46,6 +46,7 @@ from tests.conformance.samples import (
     window,
 )
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit, Server
+from tests.support.sqlite import with_schema
 
 Step = Callable[[Transaction], Any]
 
@@ -165,7 +166,9 @@ class Adapters(RuleBasedStateMachine):
     def open(self, seed: int) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.memory = MemoryDatabase(StepClock(), SeededRandomness(seed))
-        self.sqlite = SqliteDatabase(Path(self.folder.name) / "ledger.db", StepClock(), SeededRandomness(seed))
+        self.sqlite = SqliteDatabase(
+            with_schema(Path(self.folder.name) / "ledger.db"), StepClock(), SeededRandomness(seed)
+        )
         self.url = self.server.new_database()
         self.postgres = Postgres(self.url, seed)
         self.leases: list[Lease] = []

@@ -22,6 +22,7 @@ from tests.conformance.samples import (
     signed_checkpoint,
     windows,
 )
+from tests.support.sqlite import with_schema
 
 Open = Callable[[str], SqliteDatabase]
 
@@ -29,7 +30,7 @@ Open = Callable[[str], SqliteDatabase]
 @pytest.fixture
 def open_(tmp_path: Path) -> Open:
     def opener(name: str) -> SqliteDatabase:
-        return SqliteDatabase(tmp_path / name, StepClock(), SeededRandomness(len(name)))
+        return SqliteDatabase(with_schema(tmp_path / name), StepClock(), SeededRandomness(len(name)))
 
     return opener
 

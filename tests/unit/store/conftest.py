@@ -11,6 +11,7 @@ import pytest
 
 from ledger.store.database import SqliteDatabase
 from tests.conformance.samples import START_NS, SeededRandomness, StepClock, signed_checkpoint, windows
+from tests.support.sqlite import with_schema
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(path: Path) -> Iterator[SqliteDatabase]:
-    database = SqliteDatabase(path, StepClock(), SeededRandomness(1), busy_timeout_ms=200)
+    database = SqliteDatabase(with_schema(path), StepClock(), SeededRandomness(1), busy_timeout_ms=200)
     yield database
     database.close()
 
