@@ -42,12 +42,12 @@ demo: $(VENV)/.project ## The main job on the sample in examples/; writes var/de
 
 # --- tests -----------------------------------------------------------------------------------
 .PHONY: test
-test: $(VENV)/.project ## All tests
-	$(BIN)/python -m pytest
+test: $(VENV)/.project ## All tests, shared out among a process for each core
+	$(BIN)/python -m pytest -n auto
 
 .PHONY: test-fast
 test-fast: $(VENV)/.project ## The inner loop, under a minute: unit tests and scenarios, no server, nothing slow
-	$(BIN)/python -m pytest -m "not slow" -k "not postgres" tests/unit tests/test_scenarios.py
+	$(BIN)/python -m pytest -n auto -m "not slow" -k "not postgres" tests/unit tests/test_scenarios.py
 
 .PHONY: chaos
 chaos: $(VENV)/.project ## Settle while everything is killed that can be (SEED=N repeats a run); about three minutes

@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from tests.support.postgres import Server, ServerMissing, running_server
 from tests.support.redis import RedisMissing, RedisServer, running_redis
+from tests.support.sharing import longest_first
 
 ROOT = Path(__file__).resolve().parents[1]
 _DEFAULT_FIXTURES = ROOT.parent / "shared" / "fixtures"
@@ -21,9 +22,20 @@ settings.register_profile("sla-ledger", print_blob=True, deadline=None)
 settings.load_profile("sla-ledger")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fast tests first."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fast tests first; but what takes longest where several processes share them out."""
+    if hasattr(config, "workerinput"):
+        longest_first(items)
+    else:
+        items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Files as a whole, longest first."""
+    from tests.support.scheduler import ByUnit
+
+    return ByUnit(config, log)
 
 
 def _absent(what: str) -> NoReturn:

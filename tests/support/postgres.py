@@ -28,8 +28,12 @@ from ledger.app.ports import Receipt, Transaction
 from ledger.store.postgres import PostgresDatabase, migrate
 from ledger.store.postgres_session import Role
 
-# Taken out, so that the commands which tests run do not find it: each test names its own database.
-GIVEN_URL = os.environ.pop("DATABASE_URL", None)
+# Taken out, so that the commands which tests run do not find it: each test names its own database. Under another name
+# the processes that share out the tests still do.
+_GIVEN = "SLA_LEDGER_TEST_SERVER"
+if "DATABASE_URL" in os.environ:
+    os.environ[_GIVEN] = os.environ.pop("DATABASE_URL")
+GIVEN_URL = os.environ.get(_GIVEN)
 ROLE_PREFIX = "sla_ledger_test"
 START_TIMEOUT_S = 60
 _UNPRIVILEGED_UID = 65534  # the server refuses to run as root
@@ -62,7 +66,10 @@ class Server:
         """The URL of a new database with the newest schema."""
         if self._template is None:
             url = self.empty_database()
-            migrate(url, role_prefix=ROLE_PREFIX)
+            with psycopg.connect(self.url, autocommit=True) as alone:
+                # The roles are the server's, and two processes must not make them at once.
+                alone.execute("SELECT pg_advisory_lock(1)")
+                migrate(url, role_prefix=ROLE_PREFIX)
             self._template = str(make_url(url).database)
         return self._create(self._template)
 

@@ -1,0 +1,41 @@
+"""How the tests are shared out among processes (``make test`` runs one on each core).
+
+A process that is idle takes the next file as a whole, because what a file starts (servers, settled ledgers, provers)
+serves all of its tests. Folders whose files share something dear go whole. What takes longest comes first, so that no
+process is left with it at the end while the others have nothing to do.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+TOGETHER = ("tests/circuits/", "tests/browser/")
+"""Each with provers, or a browser and a settled ledger, of its own session."""
+
+LONGEST = (
+    "tests/circuits/",
+    "tests/browser/",
+    "tests/integration/",
+    "tests/chain/",
+    "tests/chaos/",
+    "tests/compose/",
+    "tests/mutation/",
+    "tests/contracts/",
+    "tests/conformance/",
+)
+"""Longest first, as measured; what is not here is short."""
+
+
+def unit_of(node_id: str) -> str:
+    """What a process takes as a whole: the test's folder or file."""
+    return next((folder for folder in TOGETHER if node_id.startswith(folder)), node_id.partition("::")[0])
+
+
+def rank(node_id: str) -> int:
+    """The place of a test's unit in the order in which they are handed out."""
+    return next((place for place, start in enumerate(LONGEST) if node_id.startswith(start)), len(LONGEST))
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Put the tests into the order in which they are handed out; the same one in every process."""
+    items.sort(key=lambda item: rank(item.nodeid))
