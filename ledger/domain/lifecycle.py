@@ -72,7 +72,7 @@ class Timeline:
         """The versions that are or come into force, in order."""
         found = []
         for number, agreement in enumerate(self.documents, 1):
-            ends = [later.effective_from for later in self.documents[number : number + 1]]
+            ends = [later.effective_from for later in self.documents[number:]]
             ends += [] if self.notice is None else [self.notice.effective]
             end = min(ends, default=agreement.effective_until)
             if end <= agreement.effective_from:
@@ -155,14 +155,14 @@ class Timeline:
         terms = self._on(period.first)
         at = self.terms.index(terms)
         grid = terms.agreement.periods
-        found = grid.after(period) if step > 0 else grid.before(period)
+        found = grid.after(period) if step == 1 else grid.before(period)
         while found is None:
             at += step
             if not 0 <= at < len(self.terms):
                 return None
             terms = self.terms[at]
-            periods = terms.agreement.periods.ends
-            found = periods[0 if step > 0 else -1] if periods else None
+            ends = terms.agreement.periods.ends
+            found = ends[0 if step == 1 else 1] if ends else None
         return terms, found
 
 
@@ -238,7 +238,7 @@ def _check_split(agreement: Agreement, day: date) -> None:
 def _member(document: Mapping[str, Any], path: Sequence[str]) -> Any:
     found: Any = document
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
+        found = found.get(name)
     return found
 
 

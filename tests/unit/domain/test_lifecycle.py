@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
-from ledger.domain.interval import union
+from ledger.domain.interval import Interval, union
 from ledger.domain.lifecycle import (
     State,
     Timeline,
@@ -104,6 +104,178 @@ def test_a_notice_before_an_amendment_takes_effect_leaves_it_out() -> None:
     timeline = Timeline((ORIGINAL, later), notice(later, "2023-04-11"))
     assert names(timeline)[-1] == "v1 2023-04-01/P10D"
     assert timeline.state_of(2, NOW) is State.TERMINATED
+
+
+def test_a_notice_on_the_day_an_amendment_takes_effect_leaves_it_out() -> None:
+    later = amended("2023-05-10")
+    timeline = Timeline((ORIGINAL, later), notice(later, "2023-05-10"))
+    assert [each.version for each in timeline.terms] == [1]
+    assert names(timeline)[-1] == "v1 2023-05-01/P9D"
+
+
+def test_terms_that_nothing_ends_early_are_those_that_were_signed() -> None:
+    next_year = amended("2024-01-01", effective={"from": "2024-01-01", "until": "2025-01-01"})
+    timeline = Timeline((ORIGINAL, next_year))
+    assert [each.agreement for each in timeline.terms] == [ORIGINAL, next_year]
+    assert timeline.terms[0].agreement is ORIGINAL
+    assert Timeline((ORIGINAL, amended())).terms[0].agreement.ended_on == date(2023, 3, 15)
+    # The days of a week that the terms' own end cuts are in no period, and need no windows that fill them.
+    weekly = monthly(period="P1W", window="PT7H")
+    check_amendment(Timeline((weekly,)), next_year, now_ns=NOW)
+
+
+def test_a_name_of_no_period_is_refused_by_the_newest_terms() -> None:
+    timeline = Timeline((ORIGINAL, amended()))
+    with pytest.raises(DocumentInvalid, match="starts on 2023-02-02: periods of P1M run from 2023-03-15"):
+        timeline.named("2023-02-02/P1M")
+
+
+def test_an_agreement_that_was_never_in_force_has_no_period() -> None:
+    never = Timeline((ORIGINAL,), notice(ORIGINAL, "2023-01-01"))
+    assert never.terms == ()
+    with pytest.raises(DocumentInvalid, match="2023-02-01/P1M: the agreement was never in force"):
+        never.named("2023-02-01/P1M")
+    with pytest.raises(DocumentInvalid, match="no period starts on 2023-02-01: the agreement was never in force"):
+        never.starting(date(2023, 2, 1))
+    assert never.ending_after(0) is None
+    assert never.at(parse_instant_ns("2023-02-01T00:00:00Z")) is None
+    assert list(milestones(never)) == []
+    assert never.state(parse_instant_ns("2023-02-01T00:00:00Z")) is State.TERMINATED
+    assert never.state(parse_instant_ns("2022-02-01T00:00:00Z")) is State.SIGNED
+
+
+def test_the_earliest_period_that_is_not_over_is_of_the_terms_it_was_under() -> None:
+    timeline = Timeline((ORIGINAL, amended()))
+
+    def next_at(text: str) -> str | None:
+        found = timeline.ending_after(parse_instant_ns(f"{text}T00:00:00Z"))
+        return None if found is None else f"v{found[0].version} {found[1]}"
+
+    assert next_at("2022-01-01") == "v1 2023-01-01/P1M"
+    assert next_at("2023-03-14") == "v1 2023-03-01/P14D"
+    assert next_at("2023-03-15") == "v2 2023-03-15/P17D"
+    assert next_at("2023-12-31") == "v2 2023-12-01/P1M"
+    assert next_at("2024-01-01") is None
+
+
+def test_a_date_before_the_first_terms_is_refused_by_them() -> None:
+    with pytest.raises(DocumentInvalid, match="starts on 2022-12-01: periods of P1M run from 2023-01-01 to 2023-03-15"):
+        Timeline((ORIGINAL, amended())).starting(date(2022, 12, 1))
+
+
+def test_periods_that_share_an_instant_with_a_span_come_from_all_terms_in_order() -> None:
+    timeline = Timeline((ORIGINAL, amended(), amended("2023-03-25")))
+    span = Interval(parse_instant_ns("2023-02-28T00:00:00Z"), parse_instant_ns("2023-03-25T00:00:01Z"))
+    assert [str(period) for period in timeline.touching(span)] == [
+        "2023-02-01/P1M",
+        "2023-03-01/P14D",
+        "2023-03-15/P10D",
+        "2023-03-25/P7D",
+    ]
+
+
+def test_neighbours_of_a_period_lie_across_a_change_of_terms() -> None:
+    timeline = Timeline((ORIGINAL, amended(), amended("2023-03-25")))
+    _, middle = timeline.named("2023-03-15/P10D")
+    before, after = timeline.before(middle), timeline.after(middle)
+    assert before is not None and after is not None  # noqa: PT018
+    assert (before[0].version, str(before[1])) == (1, "2023-03-01/P14D")
+    assert (after[0].version, str(after[1])) == (3, "2023-03-25/P7D")
+    _, first = timeline.named("2023-01-01/P1M")
+    _, last = timeline.named("2023-12-01/P1M")
+    assert timeline.before(first) is None
+    assert timeline.after(last) is None
+
+
+def test_terms_too_short_for_a_period_are_passed_over() -> None:
+    rolling = {
+        "period": "P30D",
+        "step": "P1D",
+        "compensation__rules": [],
+        "partial_periods": "drop",
+        "anchor": "2023-01-01",
+    }
+    versions = (amended("2023-01-01", **rolling), amended("2023-03-15", **rolling), amended("2023-03-25", **rolling))
+    timeline = Timeline(versions)
+    last_of_first, first_of_third = timeline.named("2023-02-13/P30D")[1], timeline.named("2023-03-25/P30D")[1]
+    after, before = timeline.after(last_of_first), timeline.before(first_of_third)
+    assert after is not None and before is not None  # noqa: PT018
+    assert (after[0].version, after[1]) == (3, first_of_third)
+    assert (before[0].version, before[1]) == (1, last_of_first)
+
+
+def test_of_three_versions_the_second_is_amended_once_the_third_is_in_force() -> None:
+    timeline = Timeline((ORIGINAL, amended(), amended("2023-03-25")))
+    stands = [timeline.state_of(version, parse_instant_ns("2023-03-25T00:00:00Z")) for version in (1, 2, 3)]
+    assert stands == [State.AMENDED, State.AMENDED, State.ACTIVE]
+    assert [version for _, _, version in milestones(timeline)] == [1, 2, 3, 3]
+    assert [what for _, what, _ in milestones(Timeline((ORIGINAL,)))] == ["active", "expired"]
+
+
+def test_states_as_they_are_spelt() -> None:
+    assert [str(state) for state in State] == ["draft", "signed", "active", "amended", "terminated", "expired"]
+
+
+def test_a_version_that_a_notice_ends_is_terminated_and_the_one_before_it_amended() -> None:
+    later = amended()
+    timeline = Timeline((ORIGINAL, later), notice(later, "2023-06-01"))
+    over = parse_instant_ns("2023-06-01T00:00:00Z")
+    assert (timeline.state_of(1, over), timeline.state_of(2, over), timeline.state(over)) == (
+        State.AMENDED,
+        State.TERMINATED,
+        State.TERMINATED,
+    )
+    assert timeline.state_of(2, over - 1) is State.ACTIVE
+    assert timeline.state_of(1, parse_instant_ns("2023-03-15T00:00:00Z") - 1) is State.ACTIVE
+    assert timeline.state_of(3, over) is State.TERMINATED
+    assert [(what, version) for _, what, version in milestones(timeline)] == [
+        ("active", 1),
+        ("amended", 2),
+        ("terminated", 2),
+    ]
+
+
+def test_an_amendment_may_take_effect_on_the_day_that_the_terms_end() -> None:
+    next_year = amended("2024-01-01", effective={"from": "2024-01-01", "until": "2025-01-01"})
+    check_amendment(Timeline((ORIGINAL,)), next_year, now_ns=NOW)
+
+
+@pytest.mark.parametrize(("first", "fine"), [("2023-03-02", True), ("2023-03-03", True), ("2023-03-01", False)])
+def test_an_amendment_takes_effect_later_than_now(first: str, fine: bool) -> None:
+    midnight = parse_instant_ns("2023-03-01T00:00:00Z")
+    if fine:
+        check_amendment(Timeline((ORIGINAL,)), amended(first), now_ns=midnight)
+        check_notice(Timeline((ORIGINAL,)), notice(ORIGINAL, first), now_ns=midnight)
+        return
+    with pytest.raises(DocumentInvalid, match="no amendment reaches back"):
+        check_amendment(Timeline((ORIGINAL,)), amended(first), now_ns=midnight)
+    with pytest.raises(DocumentInvalid, match="no notice reaches back"):
+        check_notice(Timeline((ORIGINAL,)), notice(ORIGINAL, first), now_ns=midnight)
+
+
+def test_a_notice_ends_what_began_before_it_and_not_before_the_first_period() -> None:
+    with pytest.raises(DocumentInvalid, match="2023-01-01 is not after 2023-01-01, when the agreement began"):
+        check_notice(Timeline((ORIGINAL,)), notice(ORIGINAL, "2023-01-01"), now_ns=0)
+    check_notice(Timeline((ORIGINAL,)), notice(ORIGINAL, "2023-01-02"), now_ns=0)
+    check_notice(Timeline((ORIGINAL,)), notice(ORIGINAL, "2023-12-31"), now_ns=0)
+    rolling = monthly(period="P30D", step="P1D", compensation__rules=[])
+    with pytest.raises(DocumentInvalid, match="2023-01-30: the terms would end before their first period"):
+        check_notice(Timeline((rolling,)), notice(rolling, "2023-01-30"), now_ns=0)
+    check_notice(Timeline((rolling,)), notice(rolling, "2023-01-31"), now_ns=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"parties__issuer__ed25519_public_key": "11" * 32}, "parties.issuer.ed25519_public_key"),
+        ({"parties__issuer__evm_address": "0x" + "11" * 20}, "parties.issuer.evm_address"),
+        ({"parties__customer__evm_address": "0x" + "11" * 20}, "parties.customer.evm_address"),
+    ],
+)
+def test_no_amendment_changes_who_agreed(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(DocumentInvalid, match="make another agreement, with another nonce") as caught:
+        check_amendment(Timeline((ORIGINAL,)), amended(**change), now_ns=NOW)
+    assert caught.value.data["field"] == field
 
 
 def test_terms_are_those_in_force_when_the_period_was() -> None:
