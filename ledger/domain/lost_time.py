@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ledger.domain.charged_time import ChargedTime, total
 from ledger.domain.charges import Base
 from ledger.domain.incident_rules import (
     IncidentRule,
@@ -28,7 +29,6 @@ from ledger.domain.instant import HOUR_NS
 from ledger.domain.interval import Interval, clip
 from ledger.domain.methods.series import runs
 from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, fraction_document
-from ledger.domain.proration import lived_ns, share_of_life
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import WindowState
 from ledger.domain.window_columns import WindowColumns
@@ -114,7 +114,7 @@ def rule_step(rule: IncidentRule, lost: Lost, base: Base) -> RuleStep:
     else:
         credited = _by_table(rule, lost, base)
     incidents = tuple(_incident(lost, run, each) for run, each in zip(lost.runs, credited, strict=False))
-    amount = sum((incident.amount for incident in incidents), _ZERO)
+    amount = total(incident.amount for incident in incidents)
     return RuleStep(
         method=method_of(rule),
         objective=rule.objective,
@@ -144,7 +144,7 @@ def _shortfall(result: ObjectiveResult) -> Fraction:
 def _proportional(rule: ProportionalRule, lost: Lost, base: Base) -> list[_Credited]:
     if not rule.always and lost.result.state is not ObjectiveState.BREACHED:
         return [_Credited(_ZERO)] * len(lost.runs)
-    time = _Time(lost.windows, base, full=rule.full)
+    time = _time(lost.windows, base, full=rule.full)
     found = []
     for run in lost.runs:
         good, valid = _counts(lost, run)
@@ -154,7 +154,7 @@ def _proportional(rule: ProportionalRule, lost: Lost, base: Base) -> list[_Credi
 
 
 def _multiplied(rule: MultiplierRule, lost: Lost, base: Base) -> list[_Credited]:
-    time = _Time(lost.windows, base, full=rule.full)
+    time = _time(lost.windows, base, full=rule.full)
     spans = [_interval(lost, run) for run in lost.runs]
     together = sum(span.duration_ns for span in spans if span.duration_ns > rule.longer_than_ns)
     # All together are rounded up once; each has its part of that by its length.
@@ -182,7 +182,7 @@ def _rounded_up(rule: MultiplierRule, lost_ns: int) -> int:
 
 
 def _by_table(rule: StepTableRule, lost: Lost, base: Base) -> list[_Credited]:
-    time = _Time(lost.windows, base, full=rule.full)
+    time = _time(lost.windows, base, full=rule.full)
     found = []
     for run in lost.runs:
         at = rule.row_of(_interval(lost, run).duration_ns)
@@ -199,29 +199,15 @@ def _by_table(rule: StepTableRule, lost: Lost, base: Base) -> list[_Credited]:
     return found
 
 
-class _Time:
-    """What of a base falls on a time."""
-
-    def __init__(self, windows: WindowColumns, base: Base, *, full: bool) -> None:
-        self._parts: list[tuple[Fraction, Interval]] = []
-        out = [] if full else [state is WindowState.EXCLUDED for state in windows.states]
-        self._excluded = [windows.interval(run.start, run.stop) for run in runs(out)]
-        if len(windows):
-            period = windows.interval(0, len(windows))
-            for amount, life in base.parts:
-                lived = period if life is None else clip(life, period)
-                if lived is not None:
-                    self._parts.append((amount, lived))
-
-    def charge(self, lost: Interval) -> Fraction:
-        """What falls on a part of the period in which something was lost."""
-        shares = (amount * share_of_life(lost, life, self._excluded) for amount, life in self._parts)
-        return sum(shares, _ZERO)
-
-    def charge_for(self, length_ns: int) -> Fraction:
-        """What falls on a time of this length, wherever it lies."""
-        lives = ((amount, lived_ns(life, self._excluded)) for amount, life in self._parts)
-        return sum((amount * Fraction(length_ns, lived) for amount, lived in lives if lived), _ZERO)
+def _time(windows: WindowColumns, base: Base, *, full: bool) -> ChargedTime:
+    """What of a base falls on a time of the period."""
+    out = [] if full else [state is WindowState.EXCLUDED for state in windows.states]
+    excluded = [windows.interval(run.start, run.stop) for run in runs(out)]
+    if not len(windows):
+        return ChargedTime(())
+    period = windows.interval(0, len(windows))
+    lives = ((amount, period if life is None else clip(life, period)) for amount, life in base.parts)
+    return ChargedTime([(amount, life) for amount, life in lives if life is not None], excluded)
 
 
 def _interval(lost: Lost, run: range) -> Interval:

@@ -1,7 +1,7 @@
-"""Splitting amounts over parts, to the last minor unit, and over time.
+"""Splitting amounts over parts, to the last minor unit.
 
-Parts of a period, of a resource's life or of a credit come from the same rule: whole parts by largest remainder, so
-that they sum to the whole.
+Parts of a period or of a credit come from the same rule: whole parts by largest remainder, so that they sum to the
+whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.interval import Interval
 
 _APART = 64
 """Bits after the point by which remainders are told apart, before they are compared exactly."""
@@ -87,22 +86,3 @@ def terms_for(agreement: Agreement, period: Period) -> Agreement:
 
     share = before(part.end_ns) - before(part.start_ns)
     return replace(agreement, compensation=replace(agreement.compensation, base=share))
-
-
-def overlap_ns(one: Interval, other: Interval) -> int:
-    """How long both last together, in nanoseconds."""
-    return max(0, min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns))
-
-
-def lived_ns(life: Interval, excluded: Sequence[Interval]) -> int:
-    """How long a resource was there and was to be available: its life without what is excluded (disjoint intervals)."""
-    return life.duration_ns - sum(overlap_ns(life, each) for each in excluded)
-
-
-def share_of_life(lost: Interval, life: Interval, excluded: Sequence[Interval]) -> Fraction:
-    """What part of a resource's own life a loss took: a resource that was there for ten days is divided by those.
-
-    0 where all of its life is excluded.
-    """
-    lived = lived_ns(life, excluded)
-    return Fraction(overlap_ns(lost, life), lived) if lived else Fraction(0)

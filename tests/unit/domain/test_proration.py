@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.interval import Interval
-from ledger.domain.proration import apportion, lived_ns, overlap_ns, prorate, share_of_life, terms_for
+from ledger.domain.proration import apportion, prorate, terms_for
 from tests.unit.domain.samples import agreement
 
 lengths = st.lists(st.integers(1, 10**15), min_size=1, max_size=8)
@@ -29,25 +29,6 @@ def test_the_parts_of_a_period_sum_to_its_amount(total: int, durations: list[int
 def test_of_equal_parts_the_earlier_has_the_rest() -> None:
     assert prorate(100, [7, 7, 7]) == (34, 33, 33)
     assert prorate(0, [1, 2]) == (0, 0)
-
-
-@given(st.integers(1, 100), st.lists(st.tuples(st.integers(0, 90), st.integers(1, 10)), max_size=1))
-def test_losses_next_to_each_other_are_one_loss(cut: int, excluded: list[tuple[int, int]]) -> None:
-    life = Interval(0, 101)
-    out = [Interval(start, start + length) for start, length in excluded]
-    halves = share_of_life(Interval(0, cut), life, out) + share_of_life(Interval(cut, 101), life, out)
-    assert halves == share_of_life(life, life, out)
-
-
-def test_two_are_together_from_the_later_start_to_the_earlier_end() -> None:
-    assert overlap_ns(Interval(0, 10), Interval(4, 20)) == 6
-    assert overlap_ns(Interval(4, 20), Interval(0, 10)) == 6
-    assert overlap_ns(Interval(0, 10), Interval(10, 20)) == 0
-    assert overlap_ns(Interval(0, 10), Interval(15, 20)) == 0
-
-
-def test_a_life_is_without_what_is_excluded_of_it() -> None:
-    assert lived_ns(Interval(10, 30), [Interval(0, 12), Interval(20, 25), Interval(29, 40)]) == 12
 
 
 def test_nothing_can_be_shared_out_without_a_weight() -> None:
@@ -82,14 +63,6 @@ def test_a_part_of_a_period_has_the_base_that_lies_between_its_cuts() -> None:
     assert sum(bases) == agreed.compensation.base
     assert max(bases) - min(bases) == 1
     assert terms_for(agreed, period) is agreed
-
-
-def test_the_life_is_the_denominator() -> None:
-    assert share_of_life(Interval(0, 2), Interval(0, 10), []) == Fraction(1, 5)
-    assert share_of_life(Interval(8, 12), Interval(0, 10), []) == Fraction(1, 5)
-    assert share_of_life(Interval(0, 2), Interval(0, 10), [Interval(5, 10)]) == Fraction(2, 5)
-    assert share_of_life(Interval(0, 2), Interval(0, 10), [Interval(0, 10)]) == 0
-    assert share_of_life(Interval(20, 22), Interval(0, 10), []) == 0
 
 
 @given(st.integers(1, 10**6), st.dictionaries(st.integers(0, 50), st.fractions(0, 20), min_size=1))
