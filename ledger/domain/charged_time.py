@@ -1,8 +1,9 @@
 """What of a base falls on a time, in time that grows with the charges and the incidents and not with their product.
 
 A charge falls evenly on the time that its resource was there and not excluded. So what falls on all time up to an
-instant is a line that bends where a resource comes or goes: it is worked out once at each bend, and each question is two
-look-ups. Sums are whole numbers over one common denominator, because adding fractions one by one reduces each anew.
+instant is a line that bends where a resource comes or goes: it is worked out once at each bend, and each question is
+two look-ups. Sums are whole numbers over one common denominator, because adding fractions one by one reduces each
+anew.
 """
 
 from __future__ import annotations
