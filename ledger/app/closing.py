@@ -10,11 +10,14 @@ from ledger.app.agreements import RegisteredAgreement, RegisteredTimeline, load_
 from ledger.app.evidence import Attestor
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Receipt, Transaction
+from ledger.app.watermarks import watermark_ns
+from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
-from ledger.domain.instant import SECOND_NS, Clock, format_instant_ns
+from ledger.domain.instant import Clock, format_instant_ns
 from ledger.domain.lifecycle import Terms
 from ledger.domain.naming import closing_stream
+from ledger.domain.watermark import closes_by_ns, closes_from_ns, grace_over_ns
 from ledger.domain.window import period_named
 from ledger.errors import ClosingFailed, PeriodNotOver, SlaLedgerError, VersionConflict
 
@@ -45,7 +48,8 @@ def close_period(
     """Append ``period_closed`` and queue the judging of its windows.
 
     A period is closed once: closing it again, whatever the cause, gives the first receipt. Raises ``PeriodNotOver``
-    before its end, and for the schedule before the end of the grace that the terms give to late facts.
+    before its end, and for the schedule before the end of the grace that the terms give to late facts, or while the
+    source that the terms wait for has not got past its end (``ledger.domain.watermark``).
     """
     closed = closing_of(tx, registered.sla_id, period)
     if closed is not None:
@@ -53,7 +57,7 @@ def close_period(
     agreement = registered.agreement
     from_ns = period.interval.end_ns
     if cause is Cause.SCHEDULE:
-        from_ns += agreement.grace_seconds * SECOND_NS
+        from_ns = _scheduled_ns(tx, registered.sla_id, agreement, period, now_ns)
     if now_ns < from_ns:
         raise PeriodNotOver(
             f"the period {period} cannot be closed before {format_instant_ns(from_ns)}; ask again after that",
@@ -83,6 +87,14 @@ def close_period(
     return receipt
 
 
+def _scheduled_ns(tx: Transaction, sla_id: str, agreement: Agreement, period: Period, now_ns: int) -> int:
+    """The instant from which the schedule closes a period; only where that may be now the source is looked at."""
+    by_ns = closes_by_ns(agreement, period)
+    if agreement.closes_at_latest_s is None or not grace_over_ns(agreement, period) <= now_ns < by_ns:
+        return by_ns
+    return closes_from_ns(agreement, period, watermark_ns(tx, sla_id, agreement))
+
+
 def closing_of(tx: Transaction, sla_id: str, period: Period) -> StoredEvent | None:
     """The event that closed a period, if it is closed."""
     return next(iter(tx.events.stream(closing_stream(sla_id, period.first))), None)
@@ -103,7 +115,7 @@ def load_closing(tx: Transaction, event_id: str, attestor: Attestor) -> Closing:
 
 
 class Schedule:
-    """Closes periods of all tenants whose grace has passed.
+    """Closes periods of all tenants whose grace has passed, and with it what else their terms wait for.
 
     A period that ended before its agreement was registered is closed by request alone: its facts are still to be
     handed in, and nobody can say when they are complete. Two schedules at a time do no harm, since a period is
@@ -142,7 +154,7 @@ class Schedule:
         count, coming = 0, self._next.get((tenant, sla_id))
         if coming is None or coming.seq != seq:
             coming = self._next[tenant, sla_id] = self._look(database, sla_id, seq)
-        while coming.following is not None and self._is_due(*coming.following):
+        while coming.following is not None and self._is_due(database, sla_id, *coming.following):
             terms, period = coming.following
             with database.begin() as tx:
                 now_ns = self._clock.now_ns()
@@ -157,8 +169,12 @@ class Schedule:
             found = load_timeline(tx, sla_id, self._attestor)
         return _Next(seq, found, found.timeline.ending_after(found.registered_at_ns))
 
-    def _is_due(self, terms: Terms, period: Period) -> bool:
-        return period.interval.end_ns + terms.agreement.grace_seconds * SECOND_NS <= self._clock.now_ns()
+    def _is_due(self, database: Database, sla_id: str, terms: Terms, period: Period) -> bool:
+        now_ns = self._clock.now_ns()
+        if now_ns < grace_over_ns(terms.agreement, period):
+            return False
+        with database.read() as tx:
+            return _scheduled_ns(tx, sla_id, terms.agreement, period, now_ns) <= now_ns
 
 
 @dataclass(frozen=True, slots=True)

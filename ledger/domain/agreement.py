@@ -24,7 +24,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.objective import Objective, read_objectives
 from ledger.domain.periods import PeriodGrid, count_windows, most_windows, rolling_step
 from ledger.domain.schema import convert, fail
-from ledger.domain.settlement_terms import SettlementTerms, read_settlement
+from ledger.domain.settlement_terms import SettlementTerms, read_closing, read_settlement
 
 SIGNING_PREFIX = b"sla-ledger/agreement/v1\n"
 MAX_DAYS = 36_600
@@ -54,8 +54,9 @@ class Agreement:
     """A validated agreement. ``document`` is the plain JSON value it was read from.
 
     ``heartbeat_longest_s`` is the most that one heartbeat of the source covers, None where it shows coverage by
-    complete logs alone. ``ended_on`` is the local date at whose start other terms or a termination ended these; the
-    document does not know.
+    complete logs alone. ``closes_at_latest_s`` is how long after its end a period is closed though its source did not
+    get past that end, None where the grace alone is waited for. ``ended_on`` is the local date at whose start other
+    terms or a termination ended these; the document does not know.
     """
 
     document: Mapping[str, Any]
@@ -75,6 +76,7 @@ class Agreement:
     missing_windows: str
     coverage_floor_bps: int
     grace_seconds: int
+    closes_at_latest_s: int | None
     objectives: tuple[Objective, ...]
     exclusions: tuple[ExclusionClause, ...]
     exclusion_terms: ExclusionTerms
@@ -95,6 +97,7 @@ class Agreement:
         period_length = read("period", calendar.parse_period_length)
         objectives = read_objectives(document["objectives"], window_seconds)
         grace_seconds = read("grace", calendar.parse_window_seconds)
+        closes_at_latest_s = read_closing(document.get("closing"), grace_seconds)
         agreement = cls(
             document=document,
             nonce=bytes.fromhex(document["nonce"][2:]),
@@ -116,6 +119,7 @@ class Agreement:
             missing_windows=document["missing_windows"],
             coverage_floor_bps=read("coverage_floor", money.percent_basis_points),
             grace_seconds=grace_seconds,
+            closes_at_latest_s=closes_at_latest_s,
             objectives=objectives,
             exclusions=read.exclusions(),
             exclusion_terms=read_exclusion_terms(document),
@@ -124,7 +128,7 @@ class Agreement:
                 {objective.id: objective for objective in objectives},
                 document["business_level"],
             ),
-            settlement=read_settlement(document.get("settlement"), grace_seconds),
+            settlement=read_settlement(document.get("settlement"), closes_at_latest_s or grace_seconds),
             anchor=read("anchor" if "anchor" in document else "effective.from", calendar.parse_date),
             period_step=read("step", lambda text: rolling_step(period_length, text))
             if "step" in document

@@ -9,7 +9,7 @@ from ledger.domain.compensation_terms import COMPENSATION
 from ledger.domain.exclusion_terms import CLAUSE_ID, EXCLUSION_MEMBERS
 from ledger.domain.objective_shapes import DECIMAL, MAX_OBJECTIVES, OBJECTIVE
 from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
-from ledger.domain.settlement_terms import SETTLEMENT
+from ledger.domain.settlement_terms import CLOSING, SETTLEMENT
 
 API_VERSION = "sla-ledger/v1"
 
@@ -70,6 +70,7 @@ AGREEMENT = Object(
         # Of a draft one may be missing.
         "signatures": Object({}, dict(_SIGNATURES.required)),
         "settlement": SETTLEMENT,
+        "closing": CLOSING,
         **EXCLUSION_MEMBERS,
     },
     title="sla-ledger Agreement v1",

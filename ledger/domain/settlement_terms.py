@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.domain.schema import Either, Integer, Object, OneOf, fail
+from ledger.domain.calendar import parse_window_seconds
+from ledger.domain.schema import Either, Integer, Object, OneOf, Text, convert, fail
 
 DEFAULT_DAYS = 30
 
@@ -63,9 +64,38 @@ _LEAST_S = {"days_after_period": 86_400, "months_after_period": 28 * 86_400}
 """What one of a deadline's units lasts at least, where it is counted from the period's end."""
 
 
-def read_settlement(said: Mapping[str, Any] | None, grace_seconds: int) -> SettlementTerms:
+CLOSING = Either(
+    "when",
+    {
+        "grace": Object({"when": OneOf(("grace",))}),
+        "watermark": Object(
+            {
+                "when": OneOf(("watermark",)),
+                "at_latest": Text(r"PT\d{1,4}[SMH]", "a duration after the period's end such as PT168H", 7),
+            }
+        ),
+    },
+)
+
+
+def read_closing(said: Mapping[str, Any] | None, grace_seconds: int) -> int | None:
+    """How many seconds after a period's end it is closed though its source has not got past that end; None where the
+    grace alone is waited for. Raises ``DocumentInvalid``."""
+    if said is None or said["when"] == "grace":
+        return None
+    at_latest: int = convert("closing.at_latest", said["at_latest"], parse_window_seconds)
+    if at_latest <= grace_seconds:
+        raise fail(
+            "closing.at_latest",
+            f"{said['at_latest']} after the end is not later than the grace of {grace_seconds} s, so nothing would be "
+            "waited for; give the source longer, or leave the closing out",
+        )
+    return at_latest
+
+
+def read_settlement(said: Mapping[str, Any] | None, waits_s: int) -> SettlementTerms:
     """The terms of a shape-checked member; raises ``DocumentInvalid`` where claims have no deadline, or one before the
-    first statement that could be claimed."""
+    first statement that could be claimed. ``waits_s`` is how long after a period's end that may come."""
     if said is None:
         return AUTOMATIC
     by_claim, deadline = said["mode"] == "claim", said.get("deadline")
@@ -74,10 +104,10 @@ def read_settlement(said: Mapping[str, Any] | None, grace_seconds: int) -> Settl
             raise fail("settlement.deadline", "is missing: claims need one, such as 30 days_after_period")
         return AUTOMATIC
     found = Deadline(deadline["kind"], deadline["count"])
-    if by_claim and found.kind in _LEAST_S and found.count * _LEAST_S[found.kind] <= grace_seconds:
+    if by_claim and found.kind in _LEAST_S and found.count * _LEAST_S[found.kind] <= waits_s:
         raise fail(
             "settlement.deadline",
-            f"{found} comes before the first statement, which waits for the grace of {grace_seconds} s; give claims "
-            "more time",
+            f"{found} comes before the first statement, which may wait {waits_s} s after the period's end (grace, "
+            "closing); give claims more time",
         )
     return SettlementTerms(by_claim, found)

@@ -8,14 +8,16 @@ from ledger.app import closing
 from ledger.app.agreements import RegisteredAgreement, RegisteredTimeline, load_timeline
 from ledger.app.closing import Cause, Schedule, close_period, closing_of, load_closing
 from ledger.app.evidence import Attestor
+from ledger.app.observations import record_observations
 from ledger.app.ports import Receipt, Transaction
 from ledger.app.stages import evaluate_period
 from ledger.app.telemetry import find_evidence
 from ledger.domain.calendar import Period
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.instant import SECOND_NS, format_instant_ns
+from ledger.domain.interval import Interval
 from ledger.domain.window import period_named
 from ledger.errors import ClosingFailed, DocumentInvalid, NotFound, PeriodNotOver
-from tests.unit.app.conftest import Desk, find_requests, make_desk, read_rows
+from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
 
 HOUR_NS = 3600 * SECOND_NS
 GRACE_NS = 72 * HOUR_NS
@@ -102,6 +104,55 @@ class TestClosing:
             )
 
 
+class TestWaitingForTheSource:
+    """``closing: {when: watermark, at_latest: PT168H}``: a week at most, registered on 2023-06-14 at noon."""
+
+    @pytest.fixture
+    def desk(self) -> Desk:
+        desk = make_desk(closing={"when": "watermark", "at_latest": "PT168H"})
+        at(desk, desk.period.interval.start_ns + 12 * HOUR_NS)
+        desk.register()
+        return desk
+
+    def declare(self, desk: Desk, until_ns: int) -> None:
+        registered = desk.register()
+        with desk.database.begin() as tx:
+            record_observations(
+                tx,
+                registered,
+                log(row(f"r{until_ns}", format_instant_ns(until_ns - 1))),
+                read_rows=read_rows,
+                declared_complete=Interval(desk.period.interval.start_ns, until_ns),
+                now_ns=desk.clock.now_ns(),
+            )
+
+    def test_closes_period_after_period_as_far_as_the_source_has_got(self, desk: Desk) -> None:
+        schedule, registered = Schedule(desk.database, desk.attestor, desk.clock), desk.register()
+        end_ns = desk.period.interval.end_ns
+        at(desk, end_ns + GRACE_NS + 72 * HOUR_NS)
+        assert schedule.close_due() == 0
+        self.declare(desk, end_ns - 1)
+        assert schedule.close_due() == 0
+        self.declare(desk, end_ns + 24 * HOUR_NS)
+        assert schedule.close_due() == 2
+        assert closed(desk, registered) == ["14", "15"]
+
+    def test_a_silent_source_is_waited_for_no_longer_than_agreed(self, desk: Desk) -> None:
+        schedule, registered = Schedule(desk.database, desk.attestor, desk.clock), desk.register()
+        at(desk, desk.period.interval.end_ns + 168 * HOUR_NS - 2 * SECOND_NS)
+        assert schedule.close_due() == 0
+        at(desk, desk.period.interval.end_ns + 168 * HOUR_NS)
+        assert schedule.close_due() == 1
+        assert closed(desk, registered) == ["14"]
+
+    def test_who_asks_waits_for_nobody(self, desk: Desk) -> None:
+        at(desk, desk.period.interval.end_ns + SECOND_NS)
+        with pytest.raises(PeriodNotOver) as refused:
+            close(desk, cause=Cause.SCHEDULE)
+        assert refused.value.data["from_ns"] == desk.period.interval.end_ns + 168 * HOUR_NS
+        close(desk)
+
+
 class TestSchedule:
     """The example's agreement of 2023 with days and a grace of 72 hours, registered on 2023-06-14 at noon."""
 
@@ -147,6 +198,13 @@ class TestSchedule:
         schedule.close_due()
         assert closed(desk, registered) == ["14", "15"]
         assert close(desk) == first
+
+    def test_without_the_term_the_source_is_not_looked_at(
+        self, desk: Desk, registered: RegisteredAgreement, schedule: Schedule, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delattr(closing, "watermark_ns")
+        at(desk, desk.period.interval.end_ns + GRACE_NS)
+        assert schedule.close_due() == 1
 
     def test_two_at_a_time_do_no_harm(self, desk: Desk, registered: RegisteredAgreement) -> None:
         at(desk, desk.period.interval.end_ns + GRACE_NS)

@@ -104,6 +104,11 @@ def test_a_heartbeat_covers_what_was_agreed_else_a_window(source: dict[str, str]
         ("source", {**BEATING, "heartbeat": "PT25H"}, "source.heartbeat: PT25H is more than a day"),
         ("source", {**BEATING, "heartbeat": "PT0S"}, "source.heartbeat: 'PT0S'"),
         ("source", {**BEATING, "coverage": "rows"}, "source.coverage: "),
+        ("closing", {"when": "watermark"}, "closing.at_latest: "),
+        ("closing", {"when": "grace", "at_latest": "PT99H"}, "closing.at_latest: "),
+        ("closing", {"when": "watermark", "at_latest": "PT72H"}, "PT72H after the end is not later than the grace"),
+        ("closing", {"when": "watermark", "at_latest": "PT0H"}, "closing.at_latest: 'PT0H'"),
+        ("closing", {"when": "noon"}, "closing.when: "),
         ("exclusions", [{"id": "a", "error_codes": [1, 7], "reason": "r"}] * 2, "'a' has the error codes [1, 7]"),
     ],
 )

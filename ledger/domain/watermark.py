@@ -1,0 +1,61 @@
+"""The watermark: the instant up to which the source of an agreement has declared its facts complete, and from when on a
+period may be closed by it.
+
+A period is settled after its end and the grace. Where the terms wait for the watermark (``closing: {when: watermark}``)
+the source must also have got past the period's end; one that stays silent is waited for until ``at_latest``, so that a
+provider cannot hold a statement back by sending nothing. What is missing then has no data, and coverage decides.
+
+The watermark is the furthest instant declared, and not the first gap: a gap in coverage is a matter of the floor, and
+waiting for it would hold up every later statement. A declaration vouches for no time after it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.heartbeats import AHEAD_NS
+from ledger.domain.instant import SECOND_NS
+from ledger.domain.samples import HEARTBEATS, REQUESTS, SAMPLES
+
+
+@dataclass(slots=True)
+class Declared:
+    """The furthest instant that each kind of log was declared complete up to."""
+
+    until_ns: dict[str, int] = field(default_factory=dict)
+
+    def take(self, kind: str, end_ns: int, handed_in_ns: int) -> None:
+        """A declaration that reaches to ``end_ns``, or a heartbeat of that instant."""
+        until_ns = min(end_ns, handed_in_ns + AHEAD_NS)
+        self.until_ns[kind] = max(self.until_ns.get(kind, 0), until_ns)
+
+    def watermark_ns(self, agreement: Agreement) -> int | None:
+        """Up to where all logs that the agreement counts are declared; None where one of them never was."""
+        alive_ns = 0 if agreement.heartbeat_longest_s is None else self.until_ns.get(HEARTBEATS, 0)
+        least_ns = min(max(self.until_ns.get(kind, 0), alive_ns) for kind in _kinds(agreement))
+        return least_ns or None
+
+
+def _kinds(agreement: Agreement) -> Iterable[str]:
+    return {SAMPLES if objective.sampled else REQUESTS for objective in agreement.objectives}
+
+
+def grace_over_ns(agreement: Agreement, period: Period) -> int:
+    """The end of the grace of a period."""
+    return period.interval.end_ns + agreement.grace_seconds * SECOND_NS
+
+
+def closes_by_ns(agreement: Agreement, period: Period) -> int:
+    """The instant at which a period is closed at the latest, whatever the source says."""
+    waits_s = agreement.closes_at_latest_s
+    return grace_over_ns(agreement, period) if waits_s is None else period.interval.end_ns + waits_s * SECOND_NS
+
+
+def closes_from_ns(agreement: Agreement, period: Period, watermark_ns: int | None) -> int:
+    """The instant from which the schedule closes a period, as the watermark stands now."""
+    if watermark_ns is not None and watermark_ns >= period.interval.end_ns:
+        return grace_over_ns(agreement, period)
+    return closes_by_ns(agreement, period)

@@ -1,0 +1,77 @@
+"""The watermark: how far a source has got, whatever the order in which it says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.heartbeats import AHEAD_NS
+from ledger.domain.samples import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
+from ledger.domain.watermark import Declared
+from tests.unit.domain.samples import document, put
+
+LATE = 2**62
+SAMPLED = {
+    "id": "facts",
+    "method": "total_ratio",
+    "indicator": "fact_consistency",
+    "target": "98.2",
+    "evaluator": "factbench 2.1",
+    "minimum_valid": 1,
+}
+
+
+def terms(*, coverage: str = "complete_log", requests: bool = True, samples: bool = False) -> Agreement:
+    plain: Any = document()
+    put(plain, "source.coverage", coverage)
+    put(plain, "objectives", [*(plain["objectives"][:1] if requests else ()), *([SAMPLED] if samples else ())])
+    put(plain, "compensation.rules", [])
+    return Agreement.from_document(plain)
+
+
+def declared(*said: tuple[str, int]) -> Declared:
+    found = Declared()
+    for kind, end_ns in said:
+        found.take(kind, end_ns, LATE)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("agreement", "said", "expected"),
+    [
+        (terms(), [], None),
+        (terms(), [(REQUESTS, 5), (REQUESTS, 3)], 5),
+        (terms(), [(SAMPLES, 5)], None),
+        (terms(), [(HEARTBEATS, 5)], None),
+        (terms(samples=True), [(REQUESTS, 5)], None),
+        (terms(samples=True), [(REQUESTS, 5), (SAMPLES, 3)], 3),
+        (terms(requests=False, samples=True), [(REQUESTS, 5), (SAMPLES, 3)], 3),
+        (terms(coverage="heartbeat"), [(HEARTBEATS, 5)], 5),
+        (terms(coverage="heartbeat"), [(HEARTBEATS, 5), (REQUESTS, 7)], 7),
+        (terms(coverage="heartbeat", samples=True), [(HEARTBEATS, 5), (REQUESTS, 7)], 5),
+    ],
+)
+def test_every_log_that_is_counted_must_have_got_there(
+    agreement: Agreement, said: list[tuple[str, int]], expected: int | None
+) -> None:
+    assert declared(*said).watermark_ns(agreement) == expected
+
+
+def test_nobody_vouches_for_what_comes_after_he_said_so_but_for_a_clock_that_is_ahead() -> None:
+    found = Declared()
+    found.take(REQUESTS, 10**18, handed_in_ns=10**17)
+    assert found.watermark_ns(terms()) == 10**17 + AHEAD_NS
+
+
+@given(st.lists(st.tuples(st.sampled_from(FORMATS), st.integers(1, 99)), max_size=8), st.randoms())
+def test_it_never_goes_back_and_order_changes_nothing(said: list[tuple[str, int]], random: Any) -> None:
+    agreement = terms(coverage="heartbeat", samples=True)
+    steps = [declared(*said[:count]).watermark_ns(agreement) or 0 for count in range(len(said) + 1)]
+    assert steps == sorted(steps)
+    shuffled = list(said)
+    random.shuffle(shuffled)
+    assert declared(*shuffled).watermark_ns(agreement) == declared(*said).watermark_ns(agreement)
