@@ -177,13 +177,11 @@ def _forecast(
     """
     if budget.exhausted:
         return Exhaustion.EXHAUSTED, None
-    if interval is None or found.bad == 0:
-        return Exhaustion.NEVER, None
     growth = Fraction(0)
     if not METHODS[budget.objective.method].of_time:
         growth = allowed_bad(found.valid, budget.objective.target_ppb)
     lost = found.bad - growth
-    if lost <= 0:
+    if interval is None or lost <= 0:
         return Exhaustion.NEVER, None
     waits = budget.remaining * interval.duration_ns / lost  # exact: Fractions
     at_ns = judged[-1].interval.end_ns - (-waits.numerator // waits.denominator)

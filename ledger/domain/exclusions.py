@@ -189,7 +189,7 @@ def _parts(rulings: Sequence[Ruled]) -> tuple[tuple[Interval, int], ...]:
 
 def _calendar_unit(instant_ns: int, zone: str, unit: str) -> tuple[int, int]:
     moment = local_moment(instant_ns, zone)
-    return moment.year, moment.month if unit == "month" else (moment.month - 1) // 3 + 1
+    return moment.year, moment.month if unit == "month" else (moment.month - 1) // 3
 
 
 def _seconds(duration_ns: int) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.budget import Burn, Exhaustion, allowed_bad, budget_reports, burn_rate
+from ledger.domain.budget import ASSUMPTION, Burn, Exhaustion, allowed_bad, budget_reports, burn_rate
 from ledger.domain.interval import Interval
 from ledger.domain.money import percent_ppb
 from ledger.domain.verdict import ObjectiveState, judge
@@ -222,8 +222,16 @@ def test_windows_are_looked_at_in_whole_intervals_of_the_method() -> None:
 def test_rolling_slices_are_looked_at_with_at_least_one_whole() -> None:
     rolling = {"method": "attainment-v1", "slice": {"window": "PT5M", "step": "PT1M", "target": "90"}}
     agreement = terms(rolling, window="PT1M", target="95")
-    found = burn(agreement, judged(agreement, [(10, 0)] * 6 + [(0, 10)]), 60)
+    (report,) = budget_reports(agreement, judged(agreement, [(10, 0)] * 6 + [(0, 10)]), [60])
+    (found,) = report.burns
     assert (found.bad, found.valid) == (1, 1)
+    # Slices that are not over are not judged: the budget is that of the three that are.
+    assert (report.budget.valid, report.budget.counted, report.budget.allowed) == (3, 3, Fraction(15, 100))
+
+
+def test_a_forecast_as_reports_spell_it() -> None:
+    assert [str(each) for each in Exhaustion] == ["exhausted", "expected", "never"]
+    assert ASSUMPTION == "what failed and what was valid go on as they did in this window"
 
 
 @given(

@@ -209,6 +209,91 @@ def test_overlaps_counted_twice_uptime_monitor_287() -> None:
     assert found.position(parse_instant_ns("2023-06-14T10:35:00Z")) is None
 
 
+def test_quarters_are_those_of_the_calendar() -> None:
+    early = "2022-12-01T00:00:00Z"
+    starts = {
+        "jan": "2023-01-01",
+        "mar": "2023-03-31",
+        "apr": "2023-04-01",
+        "jun": "2023-06-30",
+        "jul": "2023-07-01",
+        "oct": "2023-10-01",
+        "dec": "2023-12-31",
+        "next": "2024-01-01",
+    }
+    recorded = [ticket(name, "rotation", f"{day}T00:00:00Z", 5, announced=early) for name, day in starts.items()]
+    refused = [name for name, each in ruled(*recorded).items() if each.ruling is Ruling.TOO_MANY]
+    assert refused == ["mar", "jun", "dec"]
+
+
+def test_the_same_month_of_another_year_is_another_month() -> None:
+    june = [ticket(f"g{day}", "gray-release", f"2023-06-0{day}T00:00:00Z", 5) for day in range(1, 5)]
+    assert ruled(*june, ticket("later", "gray-release", "2024-06-01T00:00:00Z", 5))["later"].ruling is Ruling.HONOURED
+
+
+def test_why_an_exclusion_is_not_honoured_says_numbers_and_instants() -> None:
+    never, late = ticket("n", "rotation", T_11, 5), ticket("l", "rotation", T_11, 5, announced="2023-06-14T10:00:00Z")
+    longer = Exclusion("h", "hot-update", Interval(DAY, DAY + 90_500_000_001), None, None)
+    assert [each.why for each in ruled(never, late, longer).values()] == [
+        "lasts 90.500000001 s; of hot-update the first 90 s are maintenance, and the rest counts as ordinary time",
+        "announced at 2023-06-14T10:00:00Z; rotation is announced by 2023-06-11T11:00:00Z",
+        "never announced; rotation is announced by 2023-06-11T11:00:00Z",
+    ]
+    half = Exclusion("h", "hot-update", Interval(DAY, DAY + 90_500_000_000), None, None)
+    assert ruled(half)["h"].why.startswith("lasts 90.5 s;")
+    assert ruled(ticket("a", "gray-release", T_11, 5, approved_by=None))["a"].why == (
+        "gray-release needs an approval, and has none"
+    )
+
+
+def test_a_cap_that_is_used_up_leaves_nothing_of_the_next() -> None:
+    recorded = [
+        ticket("a", "gray-release", "2023-06-14T10:00:00Z", 15),
+        ticket("b", "gray-release", "2023-06-14T12:00:00Z", 15),
+    ]
+    capped = terms(cap_minutes=15)
+    found = excluded_in(capped, rule(capped, "UTC", recorded), FOREVER)
+    assert [(each.ruling, each.honoured) for each in found.rulings] == [
+        (Ruling.HONOURED, recorded[0].interval),
+        (Ruling.OVER_CAP, None),
+    ]
+    assert found.rulings[1].why == (
+        "the cap of 15 minutes of maintenance in a period is reached at 2023-06-14T12:00:00Z, and the rest counts as "
+        "ordinary time"
+    )
+
+
+def test_maintenance_that_ends_where_the_cap_is_reached_is_honoured_whole() -> None:
+    recorded = [
+        ticket("a", "gray-release", "2023-06-14T10:00:00Z", 15),
+        ticket("b", "gray-release", "2023-06-14T10:10:00Z", 15),
+    ]
+    capped = terms(cap_minutes=15)
+    found = excluded_in(capped, rule(capped, "UTC", recorded), FOREVER)
+    assert [each.ruling for each in found.rulings] == [Ruling.HONOURED, Ruling.SHORTENED]
+    assert found.rulings[1].honoured == between("2023-06-14T10:10:00Z", "2023-06-14T10:15:00Z")
+
+
+def test_which_exclusions_touch_an_hour() -> None:
+    recorded = [
+        ticket("a", "storm", "2023-06-14T09:00:00Z", 60),
+        ticket("b", "storm", "2023-06-14T09:30:00Z", 31),
+        ticket("c", "gray-release", "2023-06-14T10:30:00Z", 5, approved_by=None),
+        ticket("d", "storm", "2023-06-14T10:59:00Z", 90),
+        ticket("e", "storm", "2023-06-14T11:00:00Z", 5),
+    ]
+    found = excluded_in(terms(), rule(terms(), "UTC", recorded), FOREVER)
+    hour = between("2023-06-14T10:00:00Z", "2023-06-14T11:00:00Z")
+    assert [each.exclusion.id for each in found.touching(hour)] == ["b", "d"]
+    assert found.position(parse_instant_ns("2023-06-14T08:59:59Z")) is None
+    assert found.position(parse_instant_ns("2023-06-14T10:01:00Z")) is None
+
+
+def test_rulings_as_statements_spell_them() -> None:
+    words = ["honoured", "shortened", "no_clause", "not_approved", "announced_late", "too_many", "over_cap"]
+    assert [str(ruling) for ruling in Ruling] == words
+
+
 DAY = parse_instant_ns("2023-06-14T00:00:00Z")
 TICKETS = st.lists(
     st.builds(
