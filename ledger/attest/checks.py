@@ -193,9 +193,9 @@ def verdict(case: Case) -> str:
             result.good + result.undecided <= result.valid,
             f"{result.objective.id} has more good requests than valid ones",
         )
-        states = ("withheld",) if case.withheld else _states_of(result)
-        expected = " or ".join(states)
-        require(result.state in states, f"{result.objective.id} is {expected} by its counts, not {result.state}")
+        possible = ("withheld",) if case.withheld else _states_of(result)
+        expected = " or ".join(possible)
+        require(result.state in possible, f"{result.objective.id} is {expected} by its counts, not {result.state}")
     if case.withheld:
         require(issued["credit"] is None and not issued["trace"], "a withheld statement has no credit")
         return (
