@@ -17,6 +17,7 @@ class FieldReport(NamedTuple):
 
 _HISTOGRAM = "unit/domain/test_histogram.py"
 _RATIO = "unit/domain/methods/test_ratio.py"
+_OUTAGES = "unit/app/test_outage_feed.py"
 _SAMPLES = "unit/domain/test_samples.py"
 
 FIELD_REPORTS = {
@@ -79,11 +80,17 @@ FIELD_REPORTS = {
     ),
     "uptime-monitor#287": FieldReport(
         "outages that overlap are counted twice",
-        ("unit/domain/test_exclusions.py::test_overlaps_counted_twice_uptime_monitor_287",),
+        (
+            f"{_OUTAGES}::test_overlaps_counted_twice_uptime_monitor_287",
+            "unit/domain/test_exclusions.py::test_overlaps_counted_twice_uptime_monitor_287",
+        ),
     ),
     "kuvasz#219": FieldReport(
         "an outage that began before the period counts whole",
-        ("unit/domain/test_downtime.py::test_outage_not_clipped_to_the_period_kuvasz_219",),
+        (
+            f"{_OUTAGES}::test_outage_not_clipped_to_the_period_kuvasz_219",
+            "unit/domain/test_downtime.py::test_outage_not_clipped_to_the_period_kuvasz_219",
+        ),
     ),
     "openstatus#2668": FieldReport(
         "a failure counts when it was inserted and not when it happened",

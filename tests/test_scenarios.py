@@ -7,6 +7,7 @@ texts ``id time code ttft_ms e2e_ms`` (``ok`` for no code; latencies of failed r
 more members as JSON; ``repeat`` multiplies a row under numbered ids. ``heartbeats`` are short texts ``id time
 covers_s``, or ``from``, ``to``, ``every_s`` and ``covers_s`` of many. Or ``windows`` gives the counts: window
 (``7``) or windows (``7-9``) -> good/valid per objective, or a state; ``otherwise`` is what all others have.
+``outages`` are short texts ``id from to``, or ``id`` alone, with ``key=value`` for more members as JSON.
 ``charges`` are lines that finance handed in.
 Or a ``timeline`` says what happened, act by act (``tests.support.timeline``).
 ``expect`` holds what must come out; what it leaves out is not checked.
@@ -18,7 +19,7 @@ import copy
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -27,23 +28,26 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.charges import CHARGE_LINES, charges_period, read_charges
 from ledger.domain.evaluation import Evaluator
+from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.lifecycle import Timeline, check_amendment, check_notice
+from ledger.domain.observation import VerdictCounts
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.termination import Notice, unsigned_notice
 from ledger.domain.window import Cell, Window, WindowState
+from ledger.ingest.facts import read_facts
 from ledger.ingest.heartbeat_log import HeartbeatLog
 from ledger.ingest.request_log import RequestLog
-from tests.support.scenario_texts import heartbeat_lines, merged, request_lines, set_member
+from tests.support.scenario_texts import feed_log, heartbeat_lines, merged, request_lines, set_member
 from tests.support.timeline import played
 from tests.unit.domain.samples import agreement, put
 
 FOLDER = Path(__file__).parent / "scenarios"
 KNOWN = {
     *("name", "why", "example", "set", "amended", "terminated", "period"),
-    *("spans", "rows", "heartbeats", "windows", "otherwise", "charges", "timeline", "expect"),
+    *("spans", "rows", "heartbeats", "windows", "otherwise", "charges", "timeline", "expect", *BOOKS),
 }
 
 
@@ -68,7 +72,12 @@ def test_scenario(case: dict[str, Any]) -> None:
     if "rows" in case:
         windows, counts = _from_rows(terms, period, case)
     else:
-        windows, counts = _from_counts(terms, period, case["windows"], case.get("otherwise", "idle")), {}
+        windows, counts = _from_counts(terms, period, case.get("windows", {}), case.get("otherwise", "idle")), {}
+    for kind, book_of in BOOKS.items():
+        if kind in case:
+            book = book_of(terms, period, spans=_spans(case) or None)
+            book.add_all(cast(Any, read_facts(feed_log(kind, case[kind], terms.service))))
+            windows, counts = book.windows(windows), counts | _verdicts(book.counts)
     charges = None
     if "charges" in case:
         CHARGE_LINES.check(case["charges"], "lines")
@@ -116,21 +125,28 @@ def _timeline(signed: Agreement, case: dict[str, Any]) -> Timeline:
 
 
 def _from_rows(terms: Agreement, period: Period, case: dict[str, Any]) -> tuple[tuple[Window, ...], dict[str, str]]:
-    spans = []
-    for span in case.get("spans", []):
-        start, end = span.split("/")
-        spans.append(Interval(parse_instant_ns(start), parse_instant_ns(end)))
     lines = [line for item in case["rows"] for line in request_lines(item, terms.service)]
+    spans = _spans(case)
     alive, unheard = _alive(terms, period, case.get("heartbeats"))
     evaluator = Evaluator(
         terms, period, spans=[*spans, *(alive or ())], declared=None if alive is None else tuple(spans)
     )
     if lines:
         evaluator.add_all(RequestLog(io.BytesIO("\n".join(lines).encode() + b"\n"), "scenario"))
-    counts = evaluator.counts
     return evaluator.windows(), {
         "unheard": unheard,
         "uncounted": str(evaluator.uncounted_requests()),
+        **_verdicts(evaluator.counts),
+    }
+
+
+def _spans(case: dict[str, Any]) -> list[Interval]:
+    pairs = [span.split("/") for span in case.get("spans", [])]
+    return [Interval(parse_instant_ns(start), parse_instant_ns(end)) for start, end in pairs]
+
+
+def _verdicts(counts: VerdictCounts) -> dict[str, str]:
+    return {
         "accepted": str(counts.accepted),
         "duplicates": str(counts.duplicates),
         "conflicts": str(counts.conflicts),

@@ -24,8 +24,8 @@ from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.errors import InstantInvalid, IntervalInvalid, QueryInvalid
 from ledger.ingest import breaker, cloudevents, otlp
+from ledger.ingest.facts import read_facts
 from ledger.ingest.registry import read_telemetry
-from ledger.ingest.sample_log import read_facts
 
 NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 _SCOPES = (Scope.WRITE_OBSERVATIONS,)
@@ -104,7 +104,7 @@ class TelemetryReceipt(msgspec.Struct, frozen=True):
 
 @receives(
     "/v1/observations",
-    summary="Record a log of requests, samples or heartbeats",
+    summary="Record a log of facts",
     tag="ingest",
     scopes=_SCOPES,
     problems=(400, 404, 408, 409, 413, 415, 503),
@@ -117,8 +117,8 @@ async def post_observations(
     from_: From = None,
     to: To = None,
 ) -> ObservationReceipt:
-    """Rows as NDJSON (docs/ingest.md): requests, samples of what a request log does not show, or heartbeats. With
-    `from` and `to` the log is declared complete between them: a window in it without rows is then idle instead of
+    """Rows as NDJSON (docs/ingest.md): requests, samples of what a request log does not show, heartbeats, or outages.
+    With `from` and `to` the log is declared complete between them: a window in it without rows is then idle instead of
     missing. Heartbeats say themselves what they cover.
 
     What says something new of a closed period is taken until the deadline of its claims, and refused after it (409)."""

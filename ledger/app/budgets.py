@@ -17,7 +17,6 @@ from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
 from ledger.domain.budget import ASSUMPTION, BudgetReport, Burn, budget_reports
 from ledger.domain.calendar import Period, parse_window_seconds
-from ledger.domain.indicators import INDICATORS
 from ledger.domain.interval import Interval
 from ledger.domain.lifecycle import Terms, Timeline
 from ledger.domain.methods.registry import unit_of
@@ -134,7 +133,7 @@ def _visible(report: BudgetReport, over: Sequence[str], principal: Principal) ->
         "id": objective.id,
         "indicator": objective.indicator,
         "method": objective.method,
-        "unit": unit_of(objective, INDICATORS[objective.indicator].unit),
+        "unit": unit_of(objective),
         "target": objective.target,
         "counted": budget.counted,
         "bad": budget.bad,

@@ -1,4 +1,4 @@
-"""A request log or a sample log that somebody hands in, by whatever way: recorded whole, or refused with the reason."""
+"""A log of facts that somebody hands in, by whatever way: recorded whole, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def hand_in(
             tx,
             load_agreement(tx, sla_id, attestor),
             data,
-            read_rows=lambda _: rows,
+            read_rows=lambda raw: rows if raw is data else read_rows(raw),
             declared_complete=declared_complete,
             now_ns=clock.now_ns(),
         )

@@ -15,6 +15,7 @@ from ledger.domain.events import StoredEvent
 from ledger.domain.heartbeats import HeartbeatBook, refused
 from ledger.domain.interval import Interval, clip
 from ledger.domain.lifecycle import Timeline
+from ledger.domain.log_kinds import HEARTBEATS
 from ledger.domain.observation import (
     AnyRows,
     BodyBook,
@@ -27,7 +28,6 @@ from ledger.domain.observation import (
     identity_scope,
     request_id_digests,
 )
-from ledger.domain.samples import HEARTBEATS
 from ledger.domain.window_inputs import Batch
 
 MAX_REFUSED = 20

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from ledger.app.agreements import RegisteredAgreement, timeline_of
+from ledger.app.feed_recording import Feed, feed_of
 from ledger.app.heartbeats import classify_heartbeats, touched_by_heartbeats
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain.feeds import Facts
 from ledger.domain.interval import Interval, clip, covered, union
 from ledger.domain.lifecycle import Timeline
+from ledger.domain.log_kinds import HEARTBEATS, REQUESTS, format_of
 from ledger.domain.naming import closing_stream, observations_stream
 from ledger.domain.observation import (
     AnyRows,
@@ -29,11 +32,11 @@ from ledger.domain.observation import (
     identity_scope,
     request_id_digests,
 )
-from ledger.domain.samples import HEARTBEATS, REQUESTS, Refused, SampleRule, format_of, scope_of
+from ledger.domain.samples import Refused, SampleRule, scope_of
 from ledger.domain.where import Selection
 from ledger.errors import RequestLogUnusable
 
-ReadRows = Callable[[bytes], AnyRows]
+ReadRows = Callable[[bytes], Facts]
 """Reads the rows of a raw batch, of the format that ``format_of`` tells; raises ``BadInput`` where the batch cannot be
 used at all."""
 
@@ -78,16 +81,18 @@ def record_observations(
     tx.identities.reserve(sla_id, source)
     digest, stream = tx.batches.put(data), observations_stream(sla_id, source)
     earlier, declared = list(tx.events.stream(stream)), _span(declared_complete)
+    batch_format, rows = format_of(data), read_rows(data)
+    timeline, refused = timeline_of(tx, sla_id), list[RowRejection]()
+    feed = feed_of(tx, registered, timeline, earlier, batch_format, read_rows)
     for event in earlier:
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
-            anew = _judged_anew(tx, registered, event, read_rows(data), declared_complete)
+            anew = _judged_anew(tx, event, _periods_of(timeline, feed, event, rows, declared_complete))
             return RecordedBatch(digest, _counts_of(event.payload), Receipt.of(event), judged_anew=anew)
-    # By the terms in force when each request started: a log may reach over a change of the terms.
-    timeline, refused = timeline_of(tx, sla_id), list[RowRejection]()
-    batch_format, rows = format_of(data), read_rows(data)
-    if batch_format == HEARTBEATS:
+    if feed is not None:
+        counts, span, changed = feed.classify(rows, declared_complete, refused, now_ns=now_ns)
+    elif batch_format == HEARTBEATS:
         _require_no_span(declared_complete)
-        counts, span, changed = classify_heartbeats(tx, registered, timeline, rows, now_ns, refused)
+        counts, span, changed = classify_heartbeats(tx, registered, timeline, cast(AnyRows, rows), now_ns, refused)
     else:
         counts, span, changed = _classify(tx, registered, timeline, rows, declared_complete, refused)
     payload = {
@@ -96,16 +101,14 @@ def record_observations(
         "digest": digest,
         "format": batch_format,
         "bytes": len(data),
-        **_counted(counts),
-        "span": _span(span),
-        "declared_complete": declared,
+        **_counted(counts, span, declared_complete),
     }
     fact = NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)
     (receipt,) = tx.events.append(stream, [fact], expected_version=len(earlier))
     changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, batch_format))
     reason = f"the batch {digest[:16]} of {source} came after the period was closed"
     anew = _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)
-    return RecordedBatch(digest, counts, receipt, tuple(refused), anew)
+    return RecordedBatch(digest, counts, receipt, tuple(refused[:MAX_REFUSED]), anew)
 
 
 def _have_judged_anew(
@@ -127,7 +130,7 @@ def _have_judged_anew(
     return tuple(closed)
 
 
-def _counted(counts: VerdictCounts) -> dict[str, Any]:
+def _counted(counts: VerdictCounts, span: Interval | None, declared: Interval | None) -> dict[str, Any]:
     """What became of the rows, as the event has it; ``_counts_of`` reads it again."""
     return {
         "rows": {
@@ -137,6 +140,8 @@ def _counted(counts: VerdictCounts) -> dict[str, Any]:
             "rejected": counts.rejected_total,
         },
         "rejected_reasons": {str(reason): count for reason, count in sorted(counts.rejected.items())},
+        "span": _span(span),
+        "declared_complete": _span(declared),
     }
 
 
@@ -148,20 +153,25 @@ def _declared_before(earlier: Sequence[StoredEvent], batch_format: str) -> list[
     return [Interval(int(span["from_ns"]), int(span["to_ns"])) for span in declared if span is not None]
 
 
-def _judged_anew(
-    tx: Transaction, registered: RegisteredAgreement, recorded: StoredEvent, rows: AnyRows, declared: Interval | None
-) -> tuple[str, ...]:
-    """The closed periods that were judged anew because of the batch that an event recorded before."""
-    timeline = timeline_of(tx, registered.sla_id)
+def _periods_of(
+    timeline: Timeline, feed: Feed | None, recorded: StoredEvent, rows: Facts, declared: Interval | None
+) -> set[Period]:
+    """The periods that a batch may say something of."""
     periods = set(() if declared is None else timeline.touching(declared))
+    if feed is not None:
+        return periods | feed.touched(rows)
     if recorded.payload.get("format") == HEARTBEATS:
-        periods |= touched_by_heartbeats(timeline, rows)
-    else:
-        for period, _, _ in _by_period(timeline, rows, declared, VerdictCounts(), []):
-            periods |= set(timeline.touching(period.interval))
+        return periods | touched_by_heartbeats(timeline, cast(AnyRows, rows))
+    for period, _, _ in _by_period(timeline, cast(AnyRows, rows), declared, VerdictCounts(), []):
+        periods |= set(timeline.touching(period.interval))
+    return periods
+
+
+def _judged_anew(tx: Transaction, recorded: StoredEvent, periods: Collection[Period]) -> tuple[str, ...]:
+    """Those of these periods that were closed and judged anew because of the batch that an event recorded before."""
 
     def followed(period: Period) -> bool:
-        events = tx.events.stream(closing_stream(registered.sla_id, period.first))
+        events = tx.events.stream(closing_stream(recorded.payload["sla_id"], period.first))
         return any(event.payload.get("fact") == recorded.id for event in events)
 
     return tuple(map(str, sorted(filter(followed, periods), key=lambda period: period.interval.start_ns)))
@@ -201,7 +211,7 @@ def _classify(
     tx: Transaction,
     registered: RegisteredAgreement,
     timeline: Timeline,
-    rows: AnyRows,
+    facts: Facts,
     declared_complete: Interval | None,
     refused: list[RowRejection],
 ) -> tuple[VerdictCounts, Interval | None, set[Period]]:
@@ -210,7 +220,9 @@ def _classify(
 
     The rule is the ``Evaluator``'s and the ``SampleBook``'s, for every period of the agreement at once.
     """
+    # By the terms in force when each request started: a log may reach over a change of the terms.
     counts, accepted_ns, changed = VerdictCounts(), list[int](), set[Period]()
+    rows = cast(AnyRows, facts)
     scope = (registered.sla_id, registered.agreement.source)
     for period, name, of_period in _by_period(timeline, rows, declared_complete, counts, refused):
         ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)

@@ -271,7 +271,7 @@ def _objective_terms(name: str, target: str, signed: Row | None) -> ObjectiveTer
     if signed is None:
         return ObjectiveTerms(name, None, target, None, None, metric_scopes(None))
     scopes = metric_scopes(signed["indicator"])
-    unit = unit_of_counts(signed["method"], signed["indicator"])
+    unit = unit_of_counts(signed["method"], signed["indicator"], signed.get("source"))
     limits = (target, signed.get("quantile"), signed.get("threshold_ms"))
     return ObjectiveTerms(name, signed["indicator"], *limits, scopes, unit)
 

@@ -22,11 +22,12 @@ from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.events import StoredEvent
+from ledger.domain.indicators import REQUESTS as UNIT_REQUESTS
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval, covered, union
+from ledger.domain.log_kinds import REQUESTS
 from ledger.domain.naming import observations_stream
 from ledger.domain.observation import IdentityBook, RequestRow, RowRejection, Rows, Verdict, one_by_one
-from ledger.domain.samples import REQUESTS
 from ledger.domain.where import Selection
 from ledger.errors import QueryInvalid
 
@@ -84,7 +85,8 @@ class LatencyCache:
 def uptime(tx: Transaction, within: Interval, *, may_see: _MaySee) -> Uptime:
     """What the committed windows inside ``within`` counted for availability.
 
-    All availability objectives of one agreement count the same requests, so the first stands for them. Raises
+    All availability objectives of one agreement count the same requests, so the first stands for them; one that counts
+    minutes cannot be added up with them. Raises
     ``QueryInvalid`` where that would be more than ``MAX_WINDOWS``.
     """
     good = valid = counted = 0
@@ -259,7 +261,8 @@ def _agreements(tx: Transaction, may_see: _MaySee) -> Iterator[tuple[str, Agreem
 
 
 def _first_availability(agreement: Agreement) -> tuple[str, ...]:
-    return tuple(found.id for found in agreement.objectives if found.indicator == "availability")[:1]
+    found = [each for each in agreement.objectives if each.indicator == "availability" and each.unit == UNIT_REQUESTS]
+    return tuple(each.id for each in found[:1])
 
 
 def _checked_periods(agreement: Agreement, within: Interval) -> Iterator[Period]:

@@ -112,7 +112,7 @@ class _Recorder:
             "bad": found.bad,
             "worst": {"window": found.worst.index, "good": found.worst.good, "valid": found.worst.valid},
             "clause": clause_of(self.registered.agreement, found.objective),
-            "unit": unit_of_counts(found.objective.method, found.objective.indicator),
+            "unit": unit_of_counts(found.objective.method, found.objective.indicator, found.objective.source.kind),
         }
 
     def _evidence(self, found: Violation) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ledger.app.ports import Transaction
 from ledger.domain.agreement import Agreement
+from ledger.domain.log_kinds import HEARTBEATS, REQUESTS
 from ledger.domain.naming import observations_stream
-from ledger.domain.samples import HEARTBEATS, REQUESTS
 from ledger.domain.watermark import Declared
 
 

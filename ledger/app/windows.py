@@ -23,10 +23,12 @@ from ledger.domain.calendar import Period
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
+from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.interval import Interval, clip, covered
+from ledger.domain.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
 from ledger.domain.naming import observations_stream, windows_stream
-from ledger.domain.observation import IdRepeated, Rows, SampleRows
-from ledger.domain.samples import HEARTBEATS, REQUESTS, SAMPLES, SampleBook
+from ledger.domain.observation import IdRepeated, Rows
+from ledger.domain.samples import SampleBook
 from ledger.domain.window import Cell, Window, WindowState
 from ledger.domain.window_inputs import Batch, window_inputs
 
@@ -128,10 +130,12 @@ class _Batches:
         else:
             self.declared[digest].append(Interval(int(span["from_ns"]), int(span["to_ns"])))
 
-    def digests(self, period: Interval) -> list[str]:
+    def digests(self, period: Interval | None) -> list[str]:
         """Those that may say something of a period: where a batch is declared for other times alone, it has no row that
-        counts in it."""
-        declared = (each for each, spans in self.declared.items() if any(clip(span, period) for span in spans))
+        counts in it. None: all."""
+        declared = (
+            each for each, spans in self.declared.items() if period is None or any(clip(span, period) for span in spans)
+        )
         return sorted({*declared, *self.undeclared})
 
     @property
@@ -149,16 +153,16 @@ class _Batches:
         ]
 
 
-def _recorded(tx: Transaction, registered: RegisteredAgreement) -> tuple[_Batches, _Batches, list[StoredEvent]]:
-    """The batches of requests, those of samples, and the events of those of heartbeats."""
-    batches, heartbeats = {each: _Batches() for each in (REQUESTS, SAMPLES)}, list[StoredEvent]()
+def _recorded(tx: Transaction, registered: RegisteredAgreement) -> tuple[dict[str, _Batches], list[StoredEvent]]:
+    """The batches of each kind, and the events of those of heartbeats."""
+    batches, heartbeats = {each: _Batches() for each in FORMATS}, list[StoredEvent]()
     for event in tx.events.stream(observations_stream(registered.sla_id, registered.agreement.source)):
         found = event.payload.get("format", REQUESTS)
         if found == HEARTBEATS:
             heartbeats.append(event)
         else:
             batches[found].take(event.payload)
-    return batches[REQUESTS], batches[SAMPLES], heartbeats
+    return batches, heartbeats
 
 
 def _load(
@@ -171,12 +175,12 @@ def _load(
     source.
     """
     agreement = registered.agreement
-    requests, samples, heartbeats = _recorded(tx, registered)
+    batches, heartbeats = _recorded(tx, registered)
     alive = covered_by_heartbeats(tx, agreement, period, heartbeats, read_rows)
-    sampled = any(objective.sampled for objective in agreement.objectives)
-    only_sampled = all(objective.sampled for objective in agreement.objectives)
-    spans = [*(samples.spans if only_sampled else requests.spans), *alive.spans]
-    of_requests, of_samples = requests.digests(period.interval), samples.digests(period.interval)
+    requests = batches[REQUESTS]
+    counted = [each for each in FORMATS if each in {objective.source.kind for objective in agreement.objectives}]
+    spans = [*batches[counted[0]].spans, *alive.spans]
+    of_requests = requests.digests(period.interval)
 
     def judge(*, distinct: bool) -> Evaluator:
         evaluator = Evaluator(
@@ -193,18 +197,23 @@ def _load(
     except IdRepeated:
         evaluator = judge(distinct=False)
     windows = evaluator.windows() if spans else _unobserved(registered, period, excluded)
-    kinds = [] if only_sampled else [requests.reaching(of_requests, evaluator.reaches())]
-    if sampled:
-        shown = [*samples.spans, *alive.spans]
-        book = SampleBook(agreement, period, tenant=registered.sla_id, spans=shown, excluded=excluded)
-        for digest in of_samples:
-            book.add_all(cast(SampleRows, read_rows(tx.batches.get(digest))), within=samples.within(digest))
+    kinds = [requests.reaching(of_requests, evaluator.reaches())] if REQUESTS in counted else []
+    for each in counted:
+        if each == REQUESTS:
+            continue
+        of_kind, book_of = batches[each], SampleBook if each == SAMPLES else BOOKS[each]
+        # What a feed says may reach beyond the time that it is declared for.
+        digests = of_kind.digests(period.interval if each == SAMPLES else None)
+        shown = [*of_kind.spans, *alive.spans]
+        book = book_of(agreement, period, tenant=registered.sla_id, spans=shown, excluded=excluded)
+        for digest in digests:
+            book.add_all(cast(Any, read_rows(tx.batches.get(digest))), within=of_kind.within(digest))
         windows = book.windows(windows)
-        kinds.append(samples.reaching(of_samples, book.reaches()))
+        kinds.append(of_kind.reaching(digests, book.reaches()))
     inputs = [set[str]() for _ in windows]
     for batches_of in kinds:
-        for of_window, digests in zip(inputs, window_inputs(windows, [*batches_of, *alive.batches]), strict=True):
-            of_window.update(digests)
+        for of_window, behind in zip(inputs, window_inputs(windows, [*batches_of, *alive.batches]), strict=True):
+            of_window.update(behind)
     return evaluator, windows, inputs
 
 

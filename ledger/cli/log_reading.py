@@ -34,7 +34,7 @@ class Problems:
         self._file = file
         self._shown: list[str] = []
 
-    def add(self, row: RequestRow | SampleRow | RowRejection, result: Verdict | RowRejection) -> None:
+    def add(self, row: object, result: Verdict | RowRejection) -> None:
         if result is Verdict.DUPLICATE:
             return
         self.count += 1
@@ -53,6 +53,12 @@ class Problems:
                 f"{self._file}:{row.line}: sample_id: {row.sample_id[:80]!r} came before with another body "
                 "(conflict: the id counts once, as bad)"
             )
+
+    def conflict(self, line: int, identity: str) -> None:
+        """A fact that came before and said something else."""
+        self.count += 1
+        if self.count <= SHOWN_PROBLEMS:
+            self._shown.append(f"{self._file}:{line}: {identity[:80]!r} came before with another body (conflict)")
 
     def report(self) -> None:
         for line in self._shown:

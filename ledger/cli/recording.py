@@ -14,9 +14,9 @@ from ledger.app.observations import RecordedBatch
 from ledger.cli.log_reading import parse_span, read_whole_log
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
 from ledger.cli.output import note, print_json
-from ledger.domain.samples import HEARTBEATS, format_of
+from ledger.domain.log_kinds import HEARTBEATS, format_of
 from ledger.errors import BadInput
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from ledger.wiring.services import Services
 from ledger.wiring.stages import judge_of
 
@@ -68,8 +68,8 @@ def observe(
     database_url: str | None,
     as_json: bool,
 ) -> None:
-    """Record a log (NDJSON) of requests, samples or heartbeats as facts of an agreement. The same log again changes
-    nothing.
+    """Record a log (NDJSON) of requests, samples, heartbeats or outages as facts of an agreement. The same log again
+    changes nothing.
 
     Windows that no span and no heartbeat covers count as missing data, not as idle.
     """

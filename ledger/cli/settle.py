@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ledger.cli.agreement_reading import read_agreement
+from ledger.cli.feed_reading import read_feeds, require_logs
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_heartbeats, read_log, read_samples
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import print_json, print_table
@@ -19,6 +20,7 @@ from ledger.domain.charges import Charges, charges_period, read_charges
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.interval import Interval
+from ledger.domain.log_kinds import OUTAGES, REQUESTS, SAMPLES
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import VerdictCounts
 from ledger.domain.samples import SampleBook
@@ -39,7 +41,7 @@ Exit codes:
 
 @click.command(epilog=EPILOG)
 @click.option("--agreement", "agreement_path", required=True, type=click.Path(path_type=Path), help="Agreement (YAML).")
-@click.option("--requests", "requests_path", required=True, type=click.Path(path_type=Path), help="Log (NDJSON).")
+@click.option("--requests", "requests_path", type=click.Path(path_type=Path), help="Request log (NDJSON).")
 @click.option("--samples", "samples_path", type=click.Path(path_type=Path), help="Sample log (NDJSON).")
 @click.option(
     "--heartbeats",
@@ -47,6 +49,7 @@ Exit codes:
     type=click.Path(path_type=Path),
     help="Heartbeat log (NDJSON), where the agreement shows coverage by heartbeats; needs --period.",
 )
+@click.option("--outages", type=click.Path(path_type=Path), help="Outage list (NDJSON).")
 @click.option("--service", help="Stands in for the service the agreement names; terms_hash is then the altered one's.")
 @click.option("--period", "period_text", help="Such as 2023-12-19/P1D. Default: the one period that holds all rows.")
 @click.option(
@@ -66,9 +69,10 @@ Exit codes:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def settle(  # noqa: PLR0913, PLR0917 - one for each option
     agreement_path: Path,
-    requests_path: Path,
+    requests_path: Path | None,
     samples_path: Path | None,
     heartbeats_path: Path | None,
+    outages: Path | None,
     service: str | None,
     period_text: str | None,
     span_texts: tuple[str, ...],
@@ -76,13 +80,14 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Settle one period of a request log, and of a sample log: counts, verdicts and credit.
+    """Settle one period of the logs that the agreement is counted from: counts, verdicts and credit.
 
     Pure computation: no database, no chain, no signature check.
     """
     agreement = read_agreement(agreement_path)
     if service is not None:
         agreement = agreement.for_service(service)
+    given = require_logs(agreement, {REQUESTS: requests_path, OUTAGES: outages})
     period = period_named(agreement, period_text) if period_text is not None else None
     spans = [parse_span(text) for text in span_texts]
     alive, unusable = _alive(agreement, period, heartbeats_path, spans)
@@ -91,21 +96,22 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
         if alive is None
         else Evaluator(agreement, period, spans=[*spans, *alive], declared=spans)
     )
-    problems = Problems(str(requests_path))
-    with open_request_log(requests_path) as stream:
-        read_log(stream, str(requests_path), os.fstat(stream.fileno()).st_size, evaluator, problems)
-    if evaluator.period is None or evaluator.other_periods:
-        raise period_unclear(evaluator, agreement, requests_path)
-    problems.report()
-    windows, unusable = evaluator.windows(), unusable + problems.count
+    if requests_path is not None:
+        unusable += _read_requests(requests_path, agreement, evaluator)
+    if evaluator.period is None:
+        raise BadInput("without a request log nothing tells the period; name it with --period")
+    windows = evaluator.windows()
     held = (spans or None) if alive is None else [*spans, *alive]
     samples = None if samples_path is None else SampleBook(agreement, evaluator.period, spans=held)
     if samples_path is not None and samples is not None:
         unusable += read_samples(samples_path, samples, spans)
         windows = samples.windows(windows)
+    feeds = read_feeds(agreement, evaluator.period, given, spans, held, windows)
+    windows, unusable = feeds.windows, unusable + feeds.unusable
     charges = None if charges_path is None else _charges(agreement, evaluator.period, charges_path)
     settlement = settle_period(agreement, evaluator.period, windows, charges)
-    document = _document(evaluator, samples, settlement, _terms_hash(agreement, settlement))
+    logs = {**({} if samples is None else {"samples": samples.counts}), **feeds.counts}
+    document = _document(evaluator, logs, settlement, _terms_hash(agreement, settlement))
     if as_json:
         print_json(document)
     else:
@@ -136,6 +142,17 @@ def _alive(
     return book.spans, unusable
 
 
+def _read_requests(path: Path, agreement: Agreement, evaluator: Evaluator) -> int:
+    """Every row of a request log, and how many of them could not be used."""
+    problems = Problems(str(path))
+    with open_request_log(path) as stream:
+        read_log(stream, str(path), os.fstat(stream.fileno()).st_size, evaluator, problems)
+    if evaluator.period is None or evaluator.other_periods:
+        raise period_unclear(evaluator, agreement, path)
+    problems.report()
+    return problems.count
+
+
 def _charges(agreement: Agreement, period: Period, path: Path) -> Charges:
     if agreement.compensation.charges is None:
         raise BadInput("the base of this agreement is agreed on (compensation.base); leave --charges out")
@@ -154,7 +171,7 @@ def _terms_hash(agreement: Agreement, settlement: Settlement) -> str | None:
 
 
 def _document(
-    evaluator: Evaluator, samples: SampleBook | None, settlement: Settlement, terms_hash: str | None
+    evaluator: Evaluator, logs: Mapping[str, VerdictCounts], settlement: Settlement, terms_hash: str | None
 ) -> dict[str, Any]:
     counts = evaluator.counts
     return {
@@ -165,7 +182,7 @@ def _document(
         "rejected": counts.rejected_total,
         "duplicates": counts.duplicates,
         "conflicts": counts.conflicts,
-        **({} if samples is None else {"samples": _verdicts(samples.counts)}),
+        **{name: _verdicts(of_log) for name, of_log in logs.items()},
         "objectives": objective_documents(settlement),
         "credit": {"currency": settlement.currency, "minor_units": settlement.credit},
         "terms_hash": terms_hash,
@@ -192,8 +209,9 @@ def _print(document: dict[str, Any], settlement: Settlement, evaluator: Evaluato
         f"{document['duplicates']} duplicates, {document['conflicts']} conflicts; "
         f"{sum(evaluator.excluded_requests().values())} excluded by a clause"
     )
-    if (samples := document.get("samples")) is not None:
-        click.echo("Samples " + ", ".join(f"{count} {verdict}" for verdict, count in samples.items()))
+    for name in (SAMPLES, OUTAGES):
+        if (verdicts := document.get(name)) is not None:
+            click.echo(f"{name.capitalize()} " + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
     if uncounted := evaluator.uncounted_requests():
         click.echo(f"{uncounted} of the accepted lie in windows that the spans do not cover whole, and count nowhere")
     click.echo()

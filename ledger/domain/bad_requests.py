@@ -13,13 +13,8 @@ from dataclasses import dataclass
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
-from ledger.domain.observation import (
-    AnyRows,
-    RequestColumns,
-    RequestRow,
-    RowRejection,
-    SampleRow,
-)
+from ledger.domain.feeds import Facts
+from ledger.domain.observation import RequestColumns, RequestRow, RowRejection, SampleRow
 from ledger.domain.outcome import OutcomeRule, only
 from ledger.domain.samples import Refused, SampleRule
 from ledger.domain.violations import Violation
@@ -67,8 +62,8 @@ class WorstRequests:
         self._bodies: dict[str, bytes] = {}
         self._failed_as: dict[str, int] = {}
 
-    def take(self, batch: str, rows: AnyRows) -> None:
-        """Look through the rows of a batch; heartbeats are bad for nobody."""
+    def take(self, batch: str, rows: Facts) -> None:
+        """Look through the rows of a batch; only requests and samples are bad for anybody."""
         for each in rows:
             if isinstance(each, RequestRow):
                 self._look(batch, each)

@@ -38,9 +38,9 @@ from ledger.domain.event_values import (
 )
 from ledger.domain.events import ERASABLE_CLASS, LATER_SCHEMAS, MAX_INSTANT_NS, STANDARD_CLASS, NewEvent
 from ledger.domain.exclusion_events import EXCLUSION_PAYLOADS, STATEMENT_EXCLUSIONS
+from ledger.domain.log_kinds import FORMATS
 from ledger.domain.objective_shapes import DECIMAL, OBJECTIVE_ID
 from ledger.domain.restatement_events import RESTATEMENT_PAYLOADS, STATEMENT_ADDED
-from ledger.domain.samples import FORMATS
 from ledger.domain.schema import (
     Flag,
     Integer,

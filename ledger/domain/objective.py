@@ -14,6 +14,8 @@ from typing import Any
 from ledger.domain import money
 from ledger.domain.calendar import parse_window_seconds
 from ledger.domain.indicators import INDICATORS, LATENCIES, SAMPLE_INDICATORS
+from ledger.domain.log_kinds import OUTAGES, OWN_VIOLATIONS, SAMPLES
+from ledger.domain.objective_sources import OF_REQUESTS, Source, read_source
 from ledger.domain.schema import convert, fail
 from ledger.domain.where import Where, read_where
 
@@ -119,11 +121,17 @@ class Objective:
     slices: SliceRule | None = None
     scope: Scope = Scope()
     where: Where | None = None
+    source: Source = OF_REQUESTS
 
     @property
     def sampled(self) -> bool:
-        """Whether its counts come from samples and not from the request log."""
-        return self.indicator in SAMPLE_INDICATORS
+        """Whether its counts come from samples."""
+        return self.source.kind == SAMPLES
+
+    @property
+    def unit(self) -> str:
+        """What one of its counts is, before its method makes something of it."""
+        return self.source.unit or INDICATORS[self.indicator].unit
 
 
 def read_objectives(documents: Sequence[Mapping[str, Any]], window_seconds: int) -> tuple[Objective, ...]:
@@ -139,6 +147,8 @@ def read_objectives(documents: Sequence[Mapping[str, Any]], window_seconds: int)
         found[item["id"]] = _Reader(at, item, window_seconds).objective()
     for index, objective in enumerate(found.values()):
         _check_companion(f"objectives[{index}].slice.only_with", objective, found)
+    if all(objective.source.kind == OWN_VIOLATIONS for objective in found.values()):
+        raise fail("objectives", "no objective but of own_violations: there is nothing that could be violated")
     return tuple(found.values())
 
 
@@ -181,6 +191,7 @@ class _Reader:
             slices=self._slices(),
             scope=Scope(**item.get("scope", {})),
             where=read_where(f"{self.at}.where", item.get("where"), item["indicator"]),
+            source=read_source(self.at, item, self.base_seconds),
         )
 
     def _convert(self, key: str, how: Any, item: Mapping[str, Any] | None = None, at: str = "") -> Any:
@@ -263,7 +274,8 @@ class _Reader:
         return found
 
     def _of_samples(self, key: str) -> str | None:
-        if key in self.item and self.item["indicator"] not in SAMPLE_INDICATORS:
+        has_one = self.item["indicator"] in SAMPLE_INDICATORS or (key, self.item.get("source")) == ("resource", OUTAGES)
+        if key in self.item and not has_one:
             raise fail(f"{self.at}.{key}", f"only samples have one, and {self.item['indicator']} comes from requests")
         text: str | None = self.item.get(key)
         return text

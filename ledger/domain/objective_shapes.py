@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ledger.domain.indicators import LATENCIES, REQUEST_INDICATORS, SAMPLE_INDICATORS
+from ledger.domain.objective_sources import SOURCE_MEMBERS
 from ledger.domain.schema import Either, Integer, ListOf, Object, OneOf, Shape, Text
 from ledger.domain.where import WHERE
 
@@ -34,6 +35,7 @@ _COMMON: Mapping[str, Shape] = {
     "evaluator": Text(max_length=120, what="name and version of the evaluator", visible=True),
     "tokenizer": Text(max_length=120, what="the tokenizer that tokens are counted by", visible=True),
     "resource": Text(max_length=120, what="the resource whose samples count, such as a context length", visible=True),
+    **SOURCE_MEMBERS,
 }
 
 

@@ -5,7 +5,7 @@ error_rate     valid = requests that no exclusion clause takes out, good = those
 *_latency      valid = requests that succeeded, good = those at or under the threshold
 graded scores  valid as for availability, in thousandths of a request: the score of the first grade whose bound holds
                the latency, 0 beyond the last bound and for a failed request
-samples        nothing: their counts come from elsewhere (``samples``)
+other sources  nothing: their counts come from elsewhere (``samples``, ``feeds``)
 
 A request succeeded when its error code is null; any code (429, -100, 0, ...) is a failure, and a clause can
 take named codes out of both sides. A stream that breaks off after its first token is a failure like any other, and
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from ledger.domain.agreement import Agreement
 from ledger.domain.exclusions import Excluded
 from ledger.domain.instant import SECOND_NS
+from ledger.domain.log_kinds import REQUESTS
 from ledger.domain.objective import SCORE_UNITS
 from ledger.domain.observation import RequestColumns, RequestRow, RowRejection
 from ledger.domain.where import Said, Selection, Where
@@ -80,7 +81,7 @@ class OutcomeRule:
         self.graded: dict[int, list[tuple[int, int]]] = {}
         for index, objective in enumerate(agreement.objectives):
             valid, good = 1 << VALID_SHIFT + index, 1 << index
-            if objective.sampled:
+            if objective.source.kind != REQUESTS:
                 continue
             if objective.where is not None:
                 self._selectors.append((objective.where, ~(valid | good)))

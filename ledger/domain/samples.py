@@ -14,8 +14,6 @@ a row is rejected, and its period is not settled until a usable row stands under
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -25,7 +23,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval, covered, union
-from ledger.domain.nesting import too_deep
+from ledger.domain.log_kinds import SAMPLES
 from ledger.domain.objective import SCORE_UNITS, Objective
 from ledger.domain.observation import (
     BodyBook,
@@ -41,10 +39,6 @@ from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState
 from ledger.domain.window_inputs import Conflict, with_conflicts
 from ledger.errors import ImplausibleCounts
 
-REQUESTS, SAMPLES, HEARTBEATS = "requests", "samples", "heartbeats"
-FORMATS = (REQUESTS, SAMPLES, HEARTBEATS)
-_LOOKED_AT_LINES = 100
-_LOOKED_AT_BYTES = 1_000_000
 _MEASURE_UNIT = 10**9
 _MAY_BE_NEGATIVE = ("gpu_memory_leak", "metric_value")
 
@@ -68,24 +62,6 @@ class Refused(NamedTuple):
     reason: Reason
     field: str
     message: str
-
-
-def format_of(data: bytes) -> str:
-    """Which log this is, by the first object among its first lines: one with sample id and indicator is a sample, one
-    with heartbeat id a heartbeat."""
-    lines = io.BytesIO(data)
-    for line in (lines.readline(_LOOKED_AT_BYTES) for _ in range(_LOOKED_AT_LINES)):
-        if too_deep(line):
-            continue
-        try:
-            body = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-        except ValueError:
-            continue
-        if isinstance(body, dict):
-            if "heartbeat_id" in body and "request_id" not in body:
-                return HEARTBEATS
-            return SAMPLES if "sample_id" in body and "indicator" in body else REQUESTS
-    return REQUESTS
 
 
 def scope_of(period: str) -> str:

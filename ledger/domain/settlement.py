@@ -13,7 +13,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.charges import Charges, charges_period
 from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.incident_rules import method_of
-from ledger.domain.indicators import INDICATORS, REQUESTS
+from ledger.domain.indicators import REQUESTS
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods.registry import METHODS, Measuring, unit_of
 from ledger.domain.proration import terms_for
@@ -123,12 +123,11 @@ def settle(
         currency=agreement.compensation.currency,
         credit=None if trace is None else trace.credit,
         trace=trace,
-        not_attestable=(*attestability(agreement), *undecided_reasons(results)),
+        not_attestable=(*attestability(agreement), *_undecided(results)),
     )
 
 
-def undecided_reasons(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
-    """Why a statement of these results cannot be proved, whatever its terms; empty where no count is left open."""
+def _undecided(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
     return tuple(
         f"{result.objective.id} has counts that its data leave undecided, which no circuit adds up"
         for result in results
@@ -192,7 +191,7 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
 
 def result_unit(result: ObjectiveResult) -> str:
     """What ``good`` and ``valid`` of a result count: requests, minutes, billionths of an interval ..."""
-    return unit_of(result.objective, INDICATORS[result.objective.indicator].unit)
+    return unit_of(result.objective)
 
 
 def _result_document(result: ObjectiveResult) -> dict[str, Any]:

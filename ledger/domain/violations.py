@@ -19,6 +19,7 @@ from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.methods.registry import METHODS, Measuring
 from ledger.domain.objective import Objective
+from ledger.domain.objective_sources import Source
 from ledger.domain.window import Window, WindowState
 from ledger.domain.window_columns import CellColumn, WindowColumns
 
@@ -85,10 +86,11 @@ def clause_of(agreement: Agreement, objective: Objective) -> str:
     return objective.clause or f"objectives[{agreement.objectives.index(objective)}]"
 
 
-def unit_of_counts(method: str, indicator: str) -> str:
-    """What the counts of a window are: the indicator's unit, or the method's where it weighs each request."""
+def unit_of_counts(method: str, indicator: str, source: str | None = None) -> str:
+    """What the counts of a window are: the unit of the indicator or of a ``source`` of its own, or the method's where
+    it weighs each request."""
     weighed = METHODS[method].unit if method == "graded_score-v1" else None
-    return weighed or INDICATORS[indicator].unit
+    return weighed or (source and Source(source).unit) or INDICATORS[indicator].unit
 
 
 def _violation(objective: Objective, cells: CellColumn, windows: WindowColumns, run: range, judged: int) -> Violation:

@@ -18,7 +18,7 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.heartbeats import AHEAD_NS
 from ledger.domain.instant import SECOND_NS
-from ledger.domain.samples import HEARTBEATS, REQUESTS, SAMPLES
+from ledger.domain.log_kinds import HEARTBEATS, OWN_VIOLATIONS
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Declared:
 
 
 def _kinds(agreement: Agreement) -> Iterable[str]:
-    return {SAMPLES if objective.sampled else REQUESTS for objective in agreement.objectives}
+    return {objective.source.kind for objective in agreement.objectives} - {OWN_VIOLATIONS}
 
 
 def grace_over_ns(agreement: Agreement, period: Period) -> int:

@@ -8,7 +8,6 @@ texts that may be missing. Other keys are free and part of the row's body.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -17,20 +16,11 @@ from hashlib import blake2b
 from typing import Any, BinaryIO
 
 from ledger.domain.indicators import INDICATORS, SAMPLE_INDICATORS
-from ledger.domain.observation import (
-    DIGEST_BYTES,
-    AnyRows,
-    Reason,
-    RowRejection,
-    SampleRow,
-)
-from ledger.domain.samples import HEARTBEATS, SAMPLES, format_of
+from ledger.domain.observation import DIGEST_BYTES, Reason, RowRejection, SampleRow
 from ledger.ingest.bulk_rows import MAX_ID_CHARS
-from ledger.ingest.heartbeat_log import HeartbeatLog
 from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown, text_of
-from ledger.ingest.request_log import RequestLog
+from ledger.ingest.row_members import MAX_TEXT_CHARS, optional_text, required
 
-MAX_TEXT_CHARS = 120
 MAX_VALUE_DIGITS = 30
 
 _DECIMAL = re.compile(r"-?\d{1,30}(\.\d{1,30})?", re.ASCII)
@@ -47,24 +37,13 @@ class SampleLog(NdjsonLog[SampleRow, SampleRow]):
         return self.in_bulk()
 
 
-def read_facts(data: bytes, name: str = "batch") -> AnyRows:
-    """The rows of a request log, of a sample log or of a heartbeat log, whichever it is. Raises
-    ``RequestLogUnusable``."""
-    stream, found = io.BytesIO(data), format_of(data)
-    if found == HEARTBEATS:
-        return HeartbeatLog(stream, name)
-    return SampleLog(stream, name) if found == SAMPLES else RequestLog(stream, name).in_bulk()
-
-
 def _row_reader() -> Callable[[int, bytes], SampleRow]:
     """Reads one line; raises ``RowUnusable``."""
     decode, read_instant = object_reader(), instant_reader("at")
 
     def read(number: int, line: bytes) -> SampleRow:
         body, canonical = decode(line)
-        for field in ("sample_id", "at", "service", "indicator"):
-            if field not in body:
-                raise RowUnusable(Reason.FIELD_MISSING, field, "is missing")
+        required(body, "sample_id", "at", "service", "indicator")
         indicator = text_of(body, "indicator", MAX_TEXT_CHARS)
         if indicator not in SAMPLE_INDICATORS:
             told = "is counted in the request log" if indicator in INDICATORS else "is not known"
@@ -79,10 +58,10 @@ def _row_reader() -> Callable[[int, bytes], SampleRow]:
             indicator=indicator,
             counts=counts,
             value=value,
-            evaluator=_optional(body, "evaluator"),
-            resource=_optional(body, "resource"),
-            trace_id=_optional(body, "trace_id"),
-            tokenizer=_optional(body, "tokenizer"),
+            evaluator=optional_text(body, "evaluator", MAX_TEXT_CHARS),
+            resource=optional_text(body, "resource", MAX_TEXT_CHARS),
+            trace_id=optional_text(body, "trace_id", MAX_TEXT_CHARS),
+            tokenizer=optional_text(body, "tokenizer", MAX_TEXT_CHARS),
         )
 
     return read
@@ -121,7 +100,3 @@ def _value(said: Any) -> Fraction:
             f"must be a number, or its decimal text, of at most {MAX_VALUE_DIGITS} digits before and after the point",
         )
     return Fraction(said)
-
-
-def _optional(body: Mapping[str, Any], field: str) -> str | None:
-    return None if body.get(field) is None else text_of(body, field, MAX_TEXT_CHARS)

@@ -20,7 +20,7 @@ from ledger.app.violation_rows import RequestFinder
 from ledger.app.watching import Judge
 from ledger.app.webhook_delivery import Courier
 from ledger.errors import DataDirectoryInUse, NotYet
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from ledger.ingest.traces import trace_ids
 from ledger.wiring.webhook_client import WebhookClient, sign
 

@@ -23,7 +23,7 @@ from ledger.app.outbox import OutboxRunner
 from ledger.app.queries import Health, Queries
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.domain.window import period_named
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from ledger.settings import WorkerSettings
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data

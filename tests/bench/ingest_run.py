@@ -32,7 +32,7 @@ from ledger.app.windows import evaluate_windows
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.window import WindowState, period_named
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from ledger.settings import IngestSettings
 from ledger.wiring.services import Services, create_data
 from tests.bench.main import write_requests

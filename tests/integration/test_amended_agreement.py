@@ -21,7 +21,7 @@ from ledger.domain.canonical import canonical_bytes
 from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.termination import notice_message
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from ledger.wiring import services as wiring
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data

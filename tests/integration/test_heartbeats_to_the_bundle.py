@@ -20,7 +20,7 @@ from ledger.attest.verification import Exit
 from ledger.domain.agreement import Agreement
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from ledger.wiring.main_job import MainJob, run_main_job
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.log_kinds import OUTAGES
 from tests.unit.domain.samples import put
 
 _WHOLE_NUMBERS = {
@@ -39,13 +40,11 @@ def request_lines(item: Any, service: str) -> Iterator[str]:
     request_id, time, code, *others = item.split()
     latencies = [each for each in others if "=" not in each]
     more = dict(each.split("=", 1) for each in others if "=" in each)
-    if "T" not in time:
-        time = f"2023-06-14T{time}Z"
     # The figures go into the line as they stand, so that no float comes between scenario and reader.
     shown = {name: f"{value}e-3" for name, value in zip(("ttft_s", "e2e_s"), latencies, strict=False)}
     members = {
         "request_id": json.dumps(request_id),
-        "started_at": json.dumps(time),
+        "started_at": json.dumps(instant(time)),
         "service": json.dumps(service),
         "error_code": "null" if code == "ok" else code,
         **shown,
@@ -63,8 +62,30 @@ def heartbeat_lines(item: Any, service: str) -> str:
         said = (f"{format_instant_ns(at_ns)} {item['covers_s']}" for at_ns in range(start_ns, end_ns + 1, step_ns))
         return "".join(heartbeat_lines(f"{item['from']}-{at} {each}", service) for at, each in enumerate(said) if at)
     name, time, covers_s = item.split()
-    at = time if "T" in time else f"2023-06-14T{time}Z"
-    return json.dumps({"heartbeat_id": name, "at": at, "service": service, "covers_s": int(covers_s)}) + "\n"
+    return json.dumps({"heartbeat_id": name, "at": instant(time), "service": service, "covers_s": int(covers_s)}) + "\n"
+
+
+def feed_log(kind: str, items: Iterable[str], service: str) -> bytes:
+    """The log of a feed that rows in short stand for."""
+    lines = [{**_FEED_ROWS[kind](*item.split()), "service": service} for item in items]
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def instant(time: str) -> str:
+    """A time of 2023-06-14, or any."""
+    return time if "T" in time else f"2023-06-14T{time}Z"
+
+
+def _members(words: Iterable[str]) -> dict[str, Any]:
+    return {key: json.loads(value) for key, value in (word.split("=", 1) for word in words if "=" in word)}
+
+
+def _outage(name: str, *words: str) -> dict[str, Any]:
+    times = [instant(word) for word in words if "=" not in word]
+    return {"outage_id": name, **dict(zip(("from", "to"), times, strict=False)), **_members(words)}
+
+
+_FEED_ROWS: dict[str, Callable[..., dict[str, Any]]] = {OUTAGES: _outage}
 
 
 def _typed(value: Any, name: str = "") -> Any:

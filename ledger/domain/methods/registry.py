@@ -101,9 +101,9 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-def unit_of(objective: Objective, indicator_unit: str) -> str:
+def unit_of(objective: Objective) -> str:
     """What the counts of an objective's result are."""
-    return METHODS[objective.method].unit or indicator_unit
+    return METHODS[objective.method].unit or objective.unit
 
 
 def grid_of(objective: Objective, base_seconds: int) -> tuple[int, int]:

@@ -22,11 +22,11 @@ from ledger.attest.signing import SigningKey, verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.calendar import Period
-from ledger.domain.samples import REQUESTS, format_of
+from ledger.domain.log_kinds import REQUESTS, format_of
 from ledger.domain.window import period_named
 from ledger.ingest.agreement_yaml import parse_document
+from ledger.ingest.facts import read_facts
 from ledger.ingest.request_log import RequestLog
-from ledger.ingest.sample_log import read_facts
 from ledger.ingest.traces import trace_ids
 from ledger.resources import resource_dir
 from ledger.store.memory import MemoryDatabase

@@ -14,7 +14,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream
 from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import ImplausibleCounts, RequestLogUnusable
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk, log, make_desk, row
 from tests.unit.app.test_stages import close, runner, states
 

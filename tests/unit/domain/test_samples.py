@@ -15,9 +15,10 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.exclusions import Excluded
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
+from ledger.domain.log_kinds import REQUESTS, SAMPLES, format_of
 from ledger.domain.observation import Reason, RowRejection, SampleRow, Verdict
 from ledger.domain.recovery import recovery_samples
-from ledger.domain.samples import REQUESTS, SAMPLES, SampleBook, format_of
+from ledger.domain.samples import SampleBook
 from ledger.domain.settlement import settle
 from ledger.domain.verdict import ObjectiveState
 from ledger.domain.violations import violations

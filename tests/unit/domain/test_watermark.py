@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.heartbeats import AHEAD_NS
-from ledger.domain.samples import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
+from ledger.domain.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
 from ledger.domain.watermark import Declared
 from tests.unit.domain.samples import document, put
 

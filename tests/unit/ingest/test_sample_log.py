@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.observation import Reason, RequestRow, RowRejection, SampleRow, one_by_one
 from ledger.errors import RequestLogUnusable
+from ledger.ingest.facts import read_facts
 from ledger.ingest.ndjson import MAX_LINE_BYTES
-from ledger.ingest.sample_log import SampleLog, read_facts
+from ledger.ingest.sample_log import SampleLog
 
 ROW = {
     "sample_id": "s-1",

@@ -19,7 +19,7 @@ from ledger.domain.settlement import settle
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.errors import DocumentInvalid, NoCounterpart, ReferenceUnresolved
 from ledger.ingest.agreement_yaml import MAX_BYTES, load_agreement
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from ledger.ingest.slo_draft import Draft, make_drafts
 from ledger.ingest.slo_model import NoteKind
 from tests.unit.domain.samples import EXAMPLES

@@ -13,7 +13,7 @@ from ledger.attest import babyjub
 from ledger.domain.agreement import Agreement
 from ledger.domain.window import period_named
 from ledger.errors import ChainUnavailable, CollectorUnknown
-from ledger.ingest.sample_log import read_facts
+from ledger.ingest.facts import read_facts
 from ledger.settings import WorkerSettings
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.indicators import INDICATORS
 from ledger.domain.methods.registry import METHODS, grid_of, unit_of
 from ledger.domain.settlement import attestability
 from ledger.errors import DocumentInvalid
@@ -69,7 +68,7 @@ def test_windows_in_what_a_method_looks_at_and_from_one_to_the_next(
 )
 def test_a_result_has_the_unit_of_its_method_or_indicator(objective: dict[str, str], unit: str) -> None:
     (found,) = terms(objective).objectives
-    assert unit_of(found, INDICATORS[found.indicator].unit) == unit
+    assert unit_of(found) == unit
 
 
 def test_why_a_statement_is_not_proved_names_objective_and_method() -> None:

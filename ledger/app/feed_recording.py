@@ -1,0 +1,132 @@
+"""Recording the facts of a feed (``ledger.domain.feeds``): verdicts against all that its source said before, and the
+periods whose figures they may change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ledger.app.agreements import RegisteredAgreement
+from ledger.app.closing import closing_of
+from ledger.app.ports import Transaction
+from ledger.domain.calendar import Period
+from ledger.domain.events import StoredEvent
+from ledger.domain.fact_kinds import BOOKS
+from ledger.domain.feeds import FactKind, FactRow, Facts
+from ledger.domain.interval import Interval, clip
+from ledger.domain.lifecycle import Timeline
+from ledger.domain.observation import (
+    BodyBook,
+    Reason,
+    RowRejection,
+    Verdict,
+    VerdictCounts,
+    identity_scope,
+    request_id_digests,
+)
+from ledger.domain.samples import Refused
+
+
+def feed_of(
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    timeline: Timeline,
+    earlier: Sequence[StoredEvent],
+    batch_format: str,
+    read_rows: Callable[[bytes], Facts],
+) -> Feed | None:
+    """What records the facts of a feed, given the events of all batches before; None for all other logs."""
+    if batch_format not in BOOKS:
+        return None
+    digests = sorted({event.payload["digest"] for event in earlier if event.payload.get("format") == batch_format})
+
+    def known_rows() -> Iterator[Any]:
+        for digest in digests:
+            yield from read_rows(tx.batches.get(digest))
+
+    return Feed(tx, registered, timeline, BOOKS[batch_format].kind, known_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed of one agreement. ``known_rows`` reads the batches of this kind that were recorded before."""
+
+    tx: Transaction
+    registered: RegisteredAgreement
+    timeline: Timeline
+    kind: FactKind[Any]
+    known_rows: Callable[[], Facts]
+
+    def classify(
+        self, rows: Facts, declared: Interval | None, refused: list[RowRejection], *, now_ns: int
+    ) -> tuple[VerdictCounts, Interval | None, set[Period]]:
+        """Verdicts by the rule of the kind's ``FactBook``, the time that the accepted rows are about, and the periods
+        that new ones may change; ``refused`` gathers rows that could be read and not used."""
+        counts = VerdictCounts()
+        usable = self._usable(rows, declared, counts, refused)
+        scope = (self.registered.sla_id, self.registered.agreement.source)
+        ids = request_id_digests(identity_scope(*scope, self.kind.scope), [self.kind.identity(row) for row in usable])
+        book = BodyBook(self.tx.identities.known(*scope, sorted(set(ids))))
+        verdicts = [book.classify(identity, row.body_digest) for identity, row in zip(ids, usable, strict=True)]
+        self.tx.identities.add(*scope, sorted(book.new))
+        counts.accepted += verdicts.count(Verdict.ACCEPTED)
+        counts.duplicates += verdicts.count(Verdict.DUPLICATE)
+        counts.conflicts += verdicts.count(Verdict.CONFLICT)
+        new = [row for row, verdict in zip(usable, verdicts, strict=True) if verdict is not Verdict.DUPLICATE]
+        accepted = [row for row, verdict in zip(usable, verdicts, strict=True) if verdict is Verdict.ACCEPTED]
+        if not new or (self.kind.only_later and self._nothing_closed_since(new, now_ns)):
+            return counts, self._span(accepted), set()
+        return counts, self._span(accepted), self.touched(new)
+
+    def touched(self, rows: Facts) -> set[Period]:
+        """The periods whose figures these rows may change, beside those known before."""
+        usable = [row for row in rows if isinstance(row, self.kind.row)]
+        known = [row for row in self.known_rows() if isinstance(row, self.kind.row)]
+        return {period for where in self.kind.touched(usable, known) for period in self.timeline.touching(where)}
+
+    def _usable(
+        self, rows: Facts, declared: Interval | None, counts: VerdictCounts, refused: list[RowRejection]
+    ) -> list[FactRow]:
+        found: list[FactRow] = []
+        for row in rows:
+            if isinstance(row, RowRejection):
+                counts.reject(row.reason)
+                continue
+            fact = cast(FactRow, row)
+            why = self._refused(fact, declared)
+            if why is None:
+                found.append(fact)
+            else:
+                counts.reject(why.reason)
+                refused.append(RowRejection(fact.line, *why))
+        return found
+
+    def _refused(self, row: FactRow, declared: Interval | None) -> Refused | None:
+        """A fact may reach into the times of several terms: it is for nobody only where it is for none of them."""
+        spans = () if declared is None else (declared,)
+        answers = [self.kind.judged(terms, row, spans) for terms in reversed(self.timeline.documents)]
+        if None not in answers:
+            return answers[0]
+        where = self.kind.counts_in(row)
+        whole = Interval(self.timeline.documents[0].starts_ns, self.timeline.newest.ends_ns)
+        if where is not None and clip(where, whole) is None:
+            return Refused(Reason.OUTSIDE_PERIOD, "", "lies outside every period of the agreement")
+        return None
+
+    def _nothing_closed_since(self, rows: Sequence[FactRow], now_ns: int) -> bool:
+        """Whether no period is closed from the time on that rows are about, so that nobody has to know how far they
+        reach."""
+        span = self._span(rows)
+        if span is None:
+            return False
+        since = Interval(span.start_ns, max(now_ns, span.end_ns))
+        return all(
+            closing_of(self.tx, self.registered.sla_id, period) is None for period in self.timeline.touching(since)
+        )
+
+    def _span(self, rows: Sequence[FactRow]) -> Interval | None:
+        found = [about for row in rows if (about := self.kind.about(row)) is not None]
+        if not found:
+            return None
+        return Interval(min(each.start_ns for each in found), max(each.end_ns for each in found))
