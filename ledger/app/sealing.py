@@ -1,8 +1,8 @@
 """Sealing what a statement was settled from: block seals, their secret salts, and the collector's signature.
 
-The first version of a statement seals every block of its period. A later one replaces the blocks whose windows say
-something else, each by an event with the reason, under a salt that was never used before. Base and credit get new
-salts with every version, so that an opened one tells nothing of another.
+The first version of a statement that a circuit can prove seals every block of its period. A later one replaces the
+blocks whose windows say something else, each by an event with the reason, under a salt that was never used before. Base
+and credit get new salts with every version, so that an opened one tells nothing of another.
 """
 
 from __future__ import annotations
@@ -33,12 +33,19 @@ class Sealing:
 
 
 def seal_period(
-    tx: Transaction, registered: RegisteredAgreement, period: Period, judged: JudgedPeriod, sealing: Sealing
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    period: Period,
+    judged: JudgedPeriod,
+    sealing: Sealing,
+    *,
+    version: int,
 ) -> Seal:
-    """Seal every block for the first version of a statement, keep its salts, and have the collector sign the root."""
+    """Seal every block for the first version of a statement that is sealed, keep its salts, and have the collector
+    sign the root."""
     agreement, count = registered.agreement, sealing.attestor.block_count(len(judged.windows))
     seal_key = sealing.attestor.seal_key(agreement, period)
-    names = [*_salt_names(seal_key, count), *_version_salts(seal_key, 1)]
+    names = [*_salt_names(seal_key, count), *_version_salts(seal_key, version)]
     salts = [_get_or_make(tx.secrets, name, sealing.randomness) for name in names]
     seal = sealing.attestor.seal(agreement, period, judged.windows, salts[:count])
     per_block = seal.windows_per_block

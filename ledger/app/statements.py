@@ -67,7 +67,7 @@ def issue_statement(
     settlement = settle(registered.agreement, period, judged.windows, load_charges(tx, registered, period))
     sealing = Sealing(attestor, collector, randomness, now_ns)
     if not earlier:
-        seal = None if settlement.not_attestable else seal_period(tx, registered, period, judged, sealing)
+        seal = None if settlement.not_attestable else seal_period(tx, registered, period, judged, sealing, version=1)
         return _issue(tx, registered, settlement, judged, seal, earlier, None, closing)
     newest = earlier[-1]
     before = load_windows(tx, registered, period, before_seq=newest.place)
@@ -77,10 +77,29 @@ def issue_statement(
     replaced = restated(tx, registered, settlement, newest, closing)
     seal = None
     if not settlement.not_attestable:
-        seal = reseal_period(
-            tx, registered, period, before, judged, sealing, version=len(earlier) + 1, reason=replaced.reason
-        )
+        seal = _seal_again(tx, registered, period, judged, sealing, earlier, replaced.reason)
     return _issue(tx, registered, settlement, judged, seal, earlier, replaced, closing)
+
+
+def _seal_again(
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    period: Period,
+    judged: JudgedPeriod,
+    sealing: Sealing,
+    earlier: Sequence[StoredEvent],
+    reason: str,
+) -> Seal:
+    """Seal a later version: what its windows say else than those of the last version that was sealed.
+
+    Nothing is sealed of a version that no circuit can prove, since its data leave counts open.
+    """
+    version = len(earlier) + 1
+    sealed = next((event for event in reversed(earlier) if event.payload["seal_key"] is not None), None)
+    if sealed is None:
+        return seal_period(tx, registered, period, judged, sealing, version=version)
+    before = load_windows(tx, registered, period, before_seq=sealed.place)
+    return reseal_period(tx, registered, period, before, judged, sealing, version=version, reason=reason)
 
 
 def _issue(

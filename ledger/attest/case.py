@@ -22,7 +22,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.proration import terms_for
 from ledger.domain.restatement import carries_proof
-from ledger.domain.settlement import attestability
+from ledger.domain.settlement import attestability, undecided_reasons
 from ledger.domain.termination import Notice
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import coverage_ok, period_named
@@ -82,8 +82,9 @@ class Case:
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
-        """Why the agreement's statements carry no proof; empty where they must carry one."""
-        return attestability(self.agreement)
+        """Why the statement carries no proof, by its terms and by counts that it leaves open; empty where it must
+        carry one."""
+        return (*attestability(self.agreement), *undecided_reasons(self.results))
 
     @cached_property
     def withheld(self) -> bool:

@@ -123,11 +123,12 @@ def settle(
         currency=agreement.compensation.currency,
         credit=None if trace is None else trace.credit,
         trace=trace,
-        not_attestable=(*attestability(agreement), *_undecided(results)),
+        not_attestable=(*attestability(agreement), *undecided_reasons(results)),
     )
 
 
-def _undecided(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
+def undecided_reasons(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
+    """Why a statement of these results cannot be proved, whatever its terms; empty where no count is left open."""
     return tuple(
         f"{result.objective.id} has counts that its data leave undecided, which no circuit adds up"
         for result in results
