@@ -26,7 +26,7 @@ import yaml
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.charges import CHARGE_LINES, charges_period, read_charges
+from ledger.domain.charges import CHARGE_LINES, charges_for
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.heartbeats import HeartbeatBook
@@ -81,7 +81,7 @@ def test_scenario(case: dict[str, Any]) -> None:
     charges = None
     if "charges" in case:
         CHARGE_LINES.check(case["charges"], "lines")
-        charges = read_charges(terms, str(charges_period(terms, period)), case["charges"])
+        charges = charges_for(terms, period, case["charges"])
     result = settle(terms, period, windows, charges)
     found = counts | {
         "state": str(result.state),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,20 +12,20 @@ from ledger.app.agreements import RegisteredAgreement, RegisteredTimeline, load_
 from ledger.app.evidence import Attestor
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Database, Receipt, Transaction
-from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.charges import (
     CHARGE_LINES,
     Charges,
     chargeable_period,
+    charges_for,
     charges_period,
+    paid_by,
     read_charges,
-    require_bases,
+    require_payable,
 )
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import charges_stream
-from ledger.domain.window import period_at
 from ledger.errors import CalendarInvalid, ChargesRefused, DocumentInvalid, NotFound
 
 
@@ -59,8 +59,8 @@ class ChargeDesk:
         """
         CHARGE_LINES.check(lines, "lines")
         with self.database.begin() as tx:
-            registered = _paying(load_timeline(tx, sla_id, self.attestor), period)
-            return record_charges(tx, registered, period, lines, by=by, now_ns=self.clock.now_ns())
+            found = load_timeline(tx, sla_id, self.attestor)
+            return record_charges(tx, found, period, lines, by=by, now_ns=self.clock.now_ns())
 
     def of(self, sla_id: str, period: str, principal: Principal | None = None) -> RecordedCharges:
         """The newest charges of a period, for a principal or whoever runs this; raises ``NotFound`` where none are
@@ -68,7 +68,7 @@ class ChargeDesk:
         if principal is not None and not principal.may_see(sla_id):
             raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
         with self.database.read() as tx:
-            registered = _paying(load_timeline(tx, sla_id, self.attestor), period)
+            registered = _charged(load_timeline(tx, sla_id, self.attestor), period)
             events = _events(tx, sla_id, chargeable_period(registered.agreement, period))
         if not events:
             raise NotFound(f"no charges of {period} are recorded for {sla_id}", sla_id=sla_id, period=period)
@@ -77,7 +77,7 @@ class ChargeDesk:
 
 def record_charges(
     tx: Transaction,
-    registered: RegisteredAgreement,
+    found: RegisteredTimeline,
     period_name: str,
     lines: Sequence[Mapping[str, Any]],
     *,
@@ -85,38 +85,42 @@ def record_charges(
     now_ns: int,
 ) -> RecordedCharges:
     """See ``ChargeDesk.record``; ``lines`` are checked by shape."""
-    agreement = registered.agreement
+    registered = _charged(found, period_name)
+    sla_id, agreement = registered.sla_id, registered.agreement
     if agreement.compensation.charges is None:
         raise ChargesRefused(
             "the base of this agreement is agreed on (compensation.base), and no charges are taken for it",
-            sla_id=registered.sla_id,
+            sla_id=sla_id,
         )
     period = chargeable_period(agreement, period_name)
+    paid = list(_paid(found, period))
     # No statement is issued between the place of these charges in the log and the end of this transaction: it would
     # stand after charges that it does not follow.
-    tx.identities.reserve(registered.sla_id, agreement.source)
-    require_bases(agreement, read_charges(agreement, str(period), lines))
-    events = _events(tx, registered.sla_id, period)
+    tx.identities.reserve(sla_id, agreement.source)
+    for each in [terms for terms, _ in paid] or [registered]:
+        require_payable(each.agreement, read_charges(each.agreement, period, lines))
+    events = _events(tx, sla_id, period)
     if events and events[-1].payload["lines"] == list(lines):
         return _recorded(events)
     payload = {
-        "sla_id": registered.sla_id,
+        "sla_id": sla_id,
         "period": str(period),
         "start_ns": str(period.interval.start_ns),
         "doc_sha256": agreement.doc_sha256.hex(),
         "lines": list(lines),
         "by": by,
     }
+    stream = charges_stream(sla_id, period.first)
     (receipt,) = tx.events.append(
-        charges_stream(registered.sla_id, period.first),
+        stream,
         [NewEvent("charges_recorded", payload, occurred_at_ns=now_ns)],
-        expected_version=len(events),
+        expected_version=sum(1 for _ in tx.events.stream(stream)),
     )
-    if (paid := _paid_by(agreement, period)) is not None:
+    for terms, settled in paid:
         facts_changed(
             tx,
-            registered,
-            paid,
+            terms,
+            settled,
             cause="charges",
             reason=f"the charges of {period} were recorded" + (" anew" if events else ""),
             fact=receipt.event_id,
@@ -124,7 +128,7 @@ def record_charges(
             # Nobody escapes a credit by handing in late what it is a share of.
             awaited=not events,
         )
-    return RecordedCharges(registered.sla_id, str(period), len(events) + 1, list(lines), receipt)
+    return RecordedCharges(sla_id, str(period), len(events) + 1, list(lines), receipt)
 
 
 def load_charges(
@@ -143,24 +147,26 @@ def load_charges(
         for event in _events(tx, registered.sla_id, of)
         if before_seq is None or (event.seq is not None and event.seq < before_seq)
     ]
-    return read_charges(agreement, str(of), events[-1].payload["lines"]) if events else None
+    return charges_for(agreement, period, events[-1].payload["lines"]) if events else None
 
 
-def _paid_by(agreement: Agreement, charged: Period) -> Period | None:
-    """The period of these terms that is settled by the charges of another one."""
-    for found in (period_at(agreement, charged.interval.start_ns), period_at(agreement, charged.interval.end_ns)):
-        if found is not None and charges_period(agreement, found) == charged:
-            return found
-    return None
+def _paid(found: RegisteredTimeline, charged: Period) -> Iterator[tuple[RegisteredAgreement, Period]]:
+    """The periods that are settled by the charges of a whole one, with their terms: of one that an amendment split each
+    part, and the first of an amendment may be by those of the last before it."""
+    for terms in found.timeline.terms:
+        if terms.agreement.compensation.charges is not None:
+            settled = paid_by(terms.agreement, charged)
+            if settled is not None:
+                yield found.of(terms), settled
 
 
-def _paying(found: RegisteredTimeline, period: str) -> RegisteredAgreement:
-    """The terms under which something is settled by the charges of a period: the first period of an amendment may be
-    by those of the last one before. Else the terms of the period, or the newest where none has it."""
+def _charged(found: RegisteredTimeline, period: str) -> RegisteredAgreement:
+    """The terms that charges of a period are checked by: the first under which something is settled by them. Else the
+    terms of the period, or the newest where none has it."""
     for terms in found.timeline.terms:
         with suppress(DocumentInvalid, CalendarInvalid):
             charged = chargeable_period(terms.agreement, period)
-            if terms.agreement.compensation.charges is not None and _paid_by(terms.agreement, charged) is not None:
+            if terms.agreement.compensation.charges is not None and paid_by(terms.agreement, charged) is not None:
                 return found.of(terms)
     try:
         return found.of(found.timeline.named(period)[0])
@@ -169,7 +175,9 @@ def _paying(found: RegisteredTimeline, period: str) -> RegisteredAgreement:
 
 
 def _events(tx: Transaction, sla_id: str, period: Period) -> list[StoredEvent]:
-    return list(tx.events.stream(charges_stream(sla_id, period.first)))
+    """What was recorded of one period; terms of other periods may have one that starts on the same day."""
+    events = tx.events.stream(charges_stream(sla_id, period.first))
+    return [event for event in events if event.payload["period"] == str(period)]
 
 
 def _recorded(events: Sequence[StoredEvent]) -> RecordedCharges:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.attest.case import Case, require, require_same
-from ledger.domain.charges import CHARGE_LINES, Charges, charges_period, read_charges, require_bases
+from ledger.domain.charges import CHARGE_LINES, Charges, charges_for, charges_period, require_bases
 from ledger.domain.compensation import CreditTrace
 from ledger.errors import BundleCheckFailed, ChargesRefused, DocumentInvalid
 
@@ -27,7 +27,7 @@ def recorded_charges(case: Case) -> Charges | None:
     require(said.get("period") == period, f"the base of this period are the charges of {period}")
     try:
         CHARGE_LINES.check(said.get("lines"), "lines")
-        charges = read_charges(case.agreement, period, said["lines"])
+        charges = charges_for(case.agreement, case.period, said["lines"])
         require_bases(case.agreement, charges)
     except (DocumentInvalid, ChargesRefused) as error:
         raise BundleCheckFailed(f"the charges of the trace cannot be a base: {error.message}") from error

@@ -16,7 +16,7 @@ from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_
 from ledger.cli.output import print_json, print_table
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.charges import Charges, charges_period, read_charges
+from ledger.domain.charges import Charges, charges_for, charges_period
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.interval import Interval
@@ -159,7 +159,7 @@ def _charges(agreement: Agreement, period: Period, path: Path) -> Charges:
     document, of = load_charges_file(path), str(charges_period(agreement, period))
     if document["period"] != of:
         raise BadInput(f"{path}: has the charges of {document['period']}, and {period} is settled by those of {of}")
-    return read_charges(agreement, of, document["lines"])
+    return charges_for(agreement, period, document["lines"])
 
 
 def _terms_hash(agreement: Agreement, settlement: Settlement) -> str | None:

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -21,10 +22,11 @@ from ledger.domain.compensation_terms import Compensation, read_compensation
 from ledger.domain.exclusion_terms import ExclusionTerms, read_exclusion_terms
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
+from ledger.domain.largest_credit import Bounds, excess
 from ledger.domain.objective import Objective, read_objectives
 from ledger.domain.periods import PeriodGrid, count_windows, most_windows, rolling_step
 from ledger.domain.schema import convert, fail
-from ledger.domain.settlement_terms import SettlementTerms, read_closing, read_settlement
+from ledger.domain.settlement_terms import SettlementTerms, check_deadline, read_closing, read_settlement
 
 SIGNING_PREFIX = b"sla-ledger/agreement/v1\n"
 MAX_DAYS = 36_600
@@ -128,7 +130,7 @@ class Agreement:
                 {objective.id: objective for objective in objectives},
                 document["business_level"],
             ),
-            settlement=read_settlement(document.get("settlement"), closes_at_latest_s or grace_seconds),
+            settlement=read_settlement(document.get("settlement")),
             anchor=read("anchor" if "anchor" in document else "effective.from", calendar.parse_date),
             period_step=read("step", lambda text: rolling_step(period_length, text))
             if "step" in document
@@ -137,6 +139,7 @@ class Agreement:
             keeps_parts=document.get("partial_periods") == "prorate",
         )
         _check_calendar(agreement)
+        _check_largest_credit(agreement)
         return agreement
 
     def for_service(self, name: str) -> Agreement:
@@ -293,6 +296,19 @@ def _check_calendar(agreement: Agreement) -> None:
     # Each period, because clock changes and months make some shorter or longer than others.
     agreement.check_windows()
     _check_lengths(agreement)
+    if agreement.settlement.by_claim:
+        waits_s = agreement.closes_at_latest_s or agreement.grace_seconds
+        check_deadline(agreement.settlement.deadline, agreement.periods, agreement.window_seconds, waits_s)
+
+
+def _check_largest_credit(agreement: Agreement) -> None:
+    """That no period can earn more than an amount can hold; what recorded charges can earn is checked with them."""
+    terms = agreement.compensation
+    base = Fraction(terms.base) if terms.charges is None else None
+    bounds = Bounds.of(base, agreement.most_windows, agreement.window_seconds)
+    found = excess(terms, agreement.document["compensation"]["rules"], bounds)
+    if found is not None:
+        raise fail(*found)
 
 
 def _check_lengths(agreement: Agreement) -> None:
@@ -306,11 +322,20 @@ def _check_lengths(agreement: Agreement) -> None:
                     f"takes {seconds} s, which is longer than every period ({agreement.period_length}, at most "
                     f"{longest_s} s), so nothing could ever be counted; agree on less",
                 )
+    for index, rule in enumerate(agreement.document["compensation"]["rules"]):
+        if "longer_than" in rule and calendar.parse_window_seconds(rule["longer_than"]) >= longest_s:
+            raise fail(
+                f"compensation.rules[{index}].longer_than",
+                f"no incident is longer than {rule['longer_than']}: every period ({agreement.period_length}) takes at "
+                f"most {longest_s} s; agree on less",
+            )
 
 
 def _seconds_needed(objective: Objective) -> Iterator[tuple[str, int]]:
     if objective.window_seconds is not None:
         yield "window", objective.window_seconds
+    if objective.repeat_window_seconds is not None:
+        yield "repeat_window", objective.repeat_window_seconds
     if objective.down is not None:
         yield "interval", objective.down.interval_seconds
         yield "minimum_run", objective.down.minimum_run * objective.down.interval_seconds

@@ -6,26 +6,30 @@ credits are shown and left out. A line in another currency is converted by the r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from ledger.domain import money
 from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period, add_months, make_period, parse_date
+from ledger.domain.calendar import Period, parse_date
 from ledger.domain.compensation_terms import ChargesOf
 from ledger.domain.event_values import CURRENCY
-from ledger.domain.instant import parse_instant_ns
+from ledger.domain.instant import format_instant_ns, parse_instant_ns
 from ledger.domain.interval import Interval
+from ledger.domain.largest_credit import Bounds, excess
+from ledger.domain.money import digits
 from ledger.domain.objective import Objective, Scope
 from ledger.domain.objective_shapes import DECIMAL
+from ledger.domain.proration import share_of_time
 from ledger.domain.schema import ListOf, Object, OneOf, Text, convert, fail
-from ledger.domain.window import period_named
+from ledger.domain.window import parse_period_name, period_named
 from ledger.errors import ChargesRefused
 
 MAX_LINES = 1000
+_Share = Callable[[int, Interval | None], int]
+"""What of a line's minor units is the base, by the life of what the line is for."""
 _NAME = Text(max_length=120, what="a name as it stands on the invoice", visible=True)
 _INSTANT = Text(r"\d{4}-\d\d-\d\d[Tt][0-9:.]{8,18}(?:Z|z|[+-]\d\d:\d\d)", "an instant such as 2023-06-14T00:00:00Z", 40)
 
@@ -73,11 +77,13 @@ class ChargeLine:
 
 @dataclass(frozen=True, slots=True)
 class Charges:
-    """The charges of one period. ``documents`` are the lines as they were handed in."""
+    """The charges of one period. ``documents`` are the lines as they were handed in; ``lines`` are what of them is the
+    base, where ``shared`` that of a part of the period."""
 
     period: str
     lines: tuple[ChargeLine, ...]
     documents: tuple[Mapping[str, Any], ...]
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,39 +96,68 @@ class Base:
     parts: tuple[tuple[Fraction, Interval | None], ...]
 
 
-def read_charges(agreement: Agreement, period: str, documents: Sequence[Mapping[str, Any]]) -> Charges:
-    """Charges from shape-checked lines; raises ``DocumentInvalid`` naming line and field."""
-    currency = agreement.compensation.currency
-    lines = tuple(_line(f"lines[{at}]", item, currency) for at, item in enumerate(documents))
-    return Charges(period, lines, tuple(documents))
+def read_charges(agreement: Agreement, charged: Period, documents: Sequence[Mapping[str, Any]]) -> Charges:
+    """The charges of a whole period from shape-checked lines; raises ``DocumentInvalid`` naming line and field."""
+    return _read(agreement, charged, documents, lambda units, _: units)
+
+
+def charges_for(agreement: Agreement, period: Period, documents: Sequence[Mapping[str, Any]]) -> Charges:
+    """What of the charges is the base of a period; raises ``DocumentInvalid`` naming line and field.
+
+    Of a part that is its share of each line, by time: of the life of what the line is for, or of the whole period. A
+    cut gives each side its share in whole minor units by largest remainder, so the parts sum to the line, however often
+    a period is cut.
+    """
+    charged, whole = charges_period(agreement, period), period.whole
+    if whole is None:
+        return read_charges(agreement, charged, documents)
+    # What was there in the period before says nothing of when in this one.
+    before = agreement.compensation.charges is ChargesOf.PREVIOUS_PERIOD
+
+    def share(units: int, life: Interval | None) -> int:
+        return share_of_time(units, whole if before or life is None else life, period.interval)
+
+    return replace(_read(agreement, charged, documents, share), shared=True)
 
 
 def charges_period(agreement: Agreement, period: Period) -> Period:
     """The period whose charges are the base of this one: itself or, where the agreement says so, the one before.
 
-    Before the first period of the agreement lies one of its length that ends where the first begins.
+    It is a whole one, as invoices are, though this one be a part; the one before may lie before the agreement.
     """
-    if agreement.compensation.charges is not ChargesOf.PREVIOUS_PERIOD:
-        return period
-    return agreement.periods.before(period) or _before_the_first(agreement, period.first)
+    back = 1 if agreement.compensation.charges is ChargesOf.PREVIOUS_PERIOD else 0
+    return agreement.periods.uncut(period.first, back)
 
 
 def chargeable_period(agreement: Agreement, text: str) -> Period:
-    """The period called ``2023-12-01/P1M`` that charges can be of.
+    """The whole period called ``2023-12-01/P1M`` that charges can be of.
 
     Raises ``DocumentInvalid`` or ``CalendarInvalid``.
     """
-    if agreement.compensation.charges is ChargesOf.PREVIOUS_PERIOD:
-        before = _before_the_first(agreement, next(agreement.periods.all()).first)
-        if text == str(before):
-            return before
-    return period_named(agreement, text)
+    first, length = parse_period_name(text)
+    grid = agreement.periods
+    found = grid.uncut_starting(first)
+    if found is not None:
+        whole, index = found
+        paying = (index, index + 1) if agreement.compensation.charges is ChargesOf.PREVIOUS_PERIOD else (index,)
+        if length == whole.length and any(grid.at_index(each) is not None for each in paying):
+            return whole
+    period = period_named(agreement, text)
+    raise fail(
+        "period",
+        f"{period} is a part of {grid.uncut(period.first)}; hand in the charges of the whole, and each part is "
+        "settled by its share of them",
+    )
 
 
-def _before_the_first(agreement: Agreement, first: date) -> Period:
-    length = agreement.period_length
-    start = add_months(first, -length.count) if length.unit == "M" else first - timedelta(days=length.days)
-    return make_period(start, length, agreement.timezone, end=first, day_start_s=agreement.day_start_s)
+def paid_by(agreement: Agreement, charged: Period) -> Period | None:
+    """The period of these terms that is settled by the charges of a whole one."""
+    found = agreement.periods.uncut_starting(charged.first)
+    if found is None or found[0] != charged:
+        return None
+    return agreement.periods.at_index(
+        found[1] + (1 if agreement.compensation.charges is ChargesOf.PREVIOUS_PERIOD else 0)
+    )
 
 
 def base_of(charges: Charges, service: str, scopes: Sequence[Scope]) -> Base:
@@ -139,8 +174,11 @@ def base_of(charges: Charges, service: str, scopes: Sequence[Scope]) -> Base:
 def require_bases(agreement: Agreement, charges: Charges) -> None:
     """Refuse charges that leave an objective without a base although a rule pays a share of it.
 
+    A part of a period may be left with nothing: a resource that was there in another part has no charge in this one.
     Raises ``ChargesRefused`` naming the clause and what the lines sum to.
     """
+    if charges.shared:
+        return
     by_id = {objective.id: objective for objective in agreement.objectives}
     for objective_id, clause in agreement.compensation.based.items():
         objective: Objective = by_id[objective_id]
@@ -156,11 +194,38 @@ def require_bases(agreement: Agreement, charges: Charges) -> None:
             )
 
 
+def require_payable(agreement: Agreement, charges: Charges) -> None:
+    """Refuse charges that leave a rule without its base, or that could earn more in a period than an amount can hold.
+
+    Raises ``ChargesRefused`` naming the clause and the value.
+    """
+    require_bases(agreement, charges)
+    base = base_of(charges, agreement.service, [objective.scope for objective in agreement.objectives])
+    lives_ns = [life.duration_ns for _, life in base.parts if life is not None]
+    bounds = Bounds.of(base.amount, agreement.most_windows, agreement.window_seconds, lives_ns)
+    found = excess(agreement.compensation, agreement.document["compensation"]["rules"], bounds)
+    if found is not None:
+        clause, said = found
+        raise ChargesRefused(
+            f"{clause}: of charges of {digits(base.amount.numerator // base.amount.denominator)} minor units {said}",
+            clause=clause,
+        )
+
+
 def _inside(line: ChargeLine, scope: Scope) -> bool:
     return (scope.region is None or scope.region == line.region) and (scope.model is None or scope.model == line.model)
 
 
-def _line(at: str, item: Mapping[str, Any], currency: str) -> ChargeLine:
+def _read(agreement: Agreement, charged: Period, documents: Sequence[Mapping[str, Any]], share: _Share) -> Charges:
+    currency = agreement.compensation.currency
+    before = agreement.compensation.charges is ChargesOf.PREVIOUS_PERIOD
+    lines = tuple(_line(f"lines[{at}]", item, currency, charged, share) for at, item in enumerate(documents))
+    if before:
+        lines = tuple(replace(line, life=None) for line in lines)
+    return Charges(str(charged), lines, tuple(documents))
+
+
+def _line(at: str, item: Mapping[str, Any], currency: str, charged: Period, share: _Share) -> ChargeLine:
     convert(f"{at}.currency", item["currency"], money.currency_exponent)
     units = convert(f"{at}.amount", item["amount"], lambda text: money.minor_units(text, item["currency"]))
     life = None
@@ -169,12 +234,19 @@ def _line(at: str, item: Mapping[str, Any], currency: str) -> ChargeLine:
         if start >= end:
             raise fail(f"{at}.life", f"ends at {item['life']['until']}, which is not after {item['life']['from']}")
         life = Interval(start, end)
+        for key, inside in (("from", start >= charged.interval.start_ns), ("until", end <= charged.interval.end_ns)):
+            if not inside:
+                raise fail(
+                    f"{at}.life.{key}",
+                    f"{item['life'][key]} lies outside {charged}, from {format_instant_ns(charged.interval.start_ns)} "
+                    f"to {format_instant_ns(charged.interval.end_ns)}; say what of its life lies in it, or nothing",
+                )
     return ChargeLine(
         service=item["service"],
         region=item.get("region"),
         model=item.get("model"),
         kind=item["kind"],
-        amount=units * _rate(at, item, currency),
+        amount=share(units, life) * _rate(at, item, currency),
         life=life,
     )
 

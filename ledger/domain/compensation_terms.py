@@ -238,9 +238,11 @@ def _require_first(at: str, kind: str, before: TieredRule | ImpactRule | None) -
 
 def _cap(level: str, text: str, amount: Callable[[str, str], int]) -> Cap:
     path = f"compensation.caps.{level}"
-    if text.endswith("%"):
-        return Cap(level, None, convert(path, text, percent_text_bps))
-    return Cap(level, amount(path, text), None)
+    percent = text.endswith("%")
+    most = convert(path, text, percent_text_bps) if percent else amount(path, text)
+    if most == 0:
+        raise fail(path, f"{text} would cap every credit at nothing; leave the cap out, or the rules")
+    return Cap(level, None, most) if percent else Cap(level, most, None)
 
 
 def _tiered_rule(at: str, rule: Mapping[str, Any], objectives: Mapping[str, Objective]) -> TieredRule:

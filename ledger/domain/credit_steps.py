@@ -33,13 +33,15 @@ _FALLS_FULL = "what falls of the base on a time: base x time / time of the perio
 Step = dict[str, Any]
 
 
-def credit_steps(agreement: Agreement, trace: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Step]:
+def credit_steps(
+    agreement: Agreement, trace: Mapping[str, Any], results: Sequence[Mapping[str, Any]], *, part: bool = False
+) -> list[Step]:
     """The steps of a trace (``CreditTrace.as_document``), in the order in which they are taken.
 
-    ``results`` are the statement's of its objectives. Raises ``LookupError``, ``TypeError`` or ``ValueError`` where
-    the trace is none.
+    ``results`` are the statement's of its objectives; ``part``: it is about a part of a period. Raises ``LookupError``,
+    ``TypeError`` or ``ValueError`` where the trace is none.
     """
-    steps = [_base(trace)]
+    steps = [_base(trace, part=part)]
     if trace["tier_amount"] is not None:
         steps += [_tier(agreement, step, results) for step in trace["tiers"]]
         steps.append(_tiers_together(trace))
@@ -65,12 +67,14 @@ def credit_steps(agreement: Agreement, trace: Mapping[str, Any], results: Sequen
     return steps
 
 
-def _base(trace: Mapping[str, Any]) -> Step:
+def _base(trace: Mapping[str, Any], *, part: bool) -> Step:
+    share = ", and of each its share by time, because the statement is about a part of the period" if part else ""
     if trace["base"] is not None:
-        return {"step": "base", "says": "the charges that percentages are of", "result": trace["base"]}
+        return {"step": "base", "says": f"the charges that percentages are of{share}", "result": trace["base"]}
     return {
         "step": "base",
-        "says": "the recorded charges in each objective's scope, without one-time fees, tax and earlier credits",
+        "says": "the recorded charges in each objective's scope, without one-time fees, tax and earlier "
+        f"credits{share}",
         "charges": trace["charges"],
     }
 

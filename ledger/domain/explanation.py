@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import first_date
 from ledger.domain.credit_steps import credit_steps
 from ledger.domain.indicators import INDICATORS
 from ledger.domain.instant import SECOND_NS
@@ -83,13 +84,17 @@ def explain(
         else {
             "currency": issued["credit"]["currency"],
             "minor_units": issued["credit"]["minor_units"],
-            "steps": credit_steps(agreement, issued["trace"], issued["objectives"]),
+            "steps": credit_steps(agreement, issued["trace"], issued["objectives"], part=_is_part(agreement, issued)),
         },
         "exclusions": None if held.rulings is None else list(held.rulings),
         "violations": None if held.violations is None else list(held.violations),
         "credit_lines": None if held.lines is None else list(held.lines),
         "restatement": _restatement(issued),
     }
+
+
+def _is_part(agreement: Agreement, issued: Mapping[str, Any]) -> bool:
+    return str(agreement.periods.uncut(first_date(issued["period"]))) != issued["period"]
 
 
 def _window(agreement: Agreement, payload: Mapping[str, Any]) -> Window:

@@ -156,6 +156,9 @@ def read_incident_rule(
         raise fail(f"{at}.factor", "must be above 0")
     if rule["per"] == "period" and "incident_cap" in rule:
         raise fail(f"{at}.incident_cap", "caps single incidents, and this rule pays for all together (per: period)")
+    incident_cap = optional("incident_cap", percent_text_bps)
+    if incident_cap == 0:
+        raise fail(f"{at}.incident_cap", f"{rule['incident_cap']} would cap every credit at nothing; leave it out")
     return MultiplierRule(
         objective=objective,
         factor_e9=factor,
@@ -163,7 +166,7 @@ def read_incident_rule(
         longer_than_ns=(optional("longer_than", parse_window_seconds) or 0) * SECOND_NS,
         round_up_ns=(optional("round_up_to", parse_window_seconds) or 0) * SECOND_NS,
         hourly_price=price,
-        incident_cap_bps=optional("incident_cap", percent_text_bps),
+        incident_cap_bps=incident_cap,
         full=full,
     )
 

@@ -68,9 +68,14 @@ class PeriodGrid:
         """The first and the last period; nothing where there is none."""
         return () if self.empty else (self.period(self._indexes[0]), self.period(self._indexes[-1]))
 
+    def local_date(self, instant_ns: int) -> date:
+        """The local day of an instant; days begin when the term's do."""
+        moment = local_moment(instant_ns, self.zone)
+        return (moment.replace(tzinfo=None) - timedelta(seconds=self.day_start_s)).date()
+
     def starting(self, first: date) -> Period:
         """The period whose first local date is ``first``; raises ``DocumentInvalid`` if none is."""
-        found = self._at_index(self._index_of(first))
+        found = self.at_index(self._index_of(first))
         if found is None or found.first != first:
             raise fail(
                 "period",
@@ -87,7 +92,7 @@ class PeriodGrid:
         # A clock that goes back over midnight shows the day before; a day may start later than at midnight.
         for days in (1, 0, -1):
             index = min(self._index_of(shown + timedelta(days=days)), self._indexes[-1])
-            found = self._at_index(index)
+            found = self.at_index(index)
             if found is not None and instant_ns in found.interval:
                 return found
         return None
@@ -99,11 +104,27 @@ class PeriodGrid:
 
     def after(self, period: Period) -> Period | None:
         """The period after one of this grid; None after the last."""
-        return self._at_index(self._index_of(period.first) + 1)
+        return self.at_index(self._index_of(period.first) + 1)
 
     def before(self, period: Period) -> Period | None:
         """The period before one of this grid; None before the first."""
-        return self._at_index(self._index_of(period.first) - 1)
+        return self.at_index(self._index_of(period.first) - 1)
+
+    def uncut(self, first: date, back: int = 0) -> Period:
+        """The whole that holds a local date, or the one ``back`` steps before it: as if the term had no bounds.
+
+        Raises ``CalendarInvalid``.
+        """
+        return self._uncut(self._index_of(first) - back)
+
+    def uncut_starting(self, first: date) -> tuple[Period, int] | None:
+        """The whole that starts on a local date, and its index; None where the grid has no boundary there."""
+        index = self._index_of(first)
+        return (self._uncut(index), index) if self.boundary(index) == first else None
+
+    def at_index(self, index: int) -> Period | None:
+        """Period ``index`` of the grid, cut to the term; None where the term does not have it."""
+        return self.period(index) if index in self._indexes else None
 
     def cycles_after(self, period: Period, count: int) -> date:
         """The date on which the ``count``-th cycle after the one of a period ends; a part is in that of its whole."""
@@ -127,13 +148,17 @@ class PeriodGrid:
     def period(self, index: int) -> Period:
         """Period ``index`` of the grid, cut to the term. Raises ``CalendarInvalid``."""
         start, end = self._dates(index)
-        whole = make_period(start, self.length, self.zone, end=end, day_start_s=self.day_start_s)
+        whole = self._uncut(index)
         first, last = max(start, self.first), min(end, self.until)
         if (first, last) == (start, end):
             return whole
         days = PeriodLength((last - first).days, "D")
         part = make_period(first, days, self.zone, day_start_s=self.day_start_s)
         return Period(part.first, part.length, part.zone, part.interval, whole.interval)
+
+    def _uncut(self, index: int) -> Period:
+        start, end = self._dates(index)
+        return make_period(start, self.length, self.zone, end=end, day_start_s=self.day_start_s)
 
     @cached_property
     def _indexes(self) -> range:
@@ -157,9 +182,6 @@ class PeriodGrid:
             # Not from the start, which may be the last day of a month that is too short for the anchor's.
             return start, add_months(self.anchor, index * self.step.count + self.length.count)
         return start, self.length.after(start)
-
-    def _at_index(self, index: int) -> Period | None:
-        return self.period(index) if index in self._indexes else None
 
     def _index_of(self, day: date) -> int:
         """The last period of the grid that starts on a local date or before it."""

@@ -71,18 +71,22 @@ def prorate(total: int, weights: Sequence[int]) -> tuple[int, ...]:
 
 
 def terms_for(agreement: Agreement, period: Period) -> Agreement:
-    """The terms as a period is paid by: of a part the base is the share that its time has of the whole period.
+    """The terms as a period is paid by: of a part the base is the share that its time has of the whole period."""
+    if period.whole is None:
+        return agreement
+    share = share_of_time(agreement.compensation.base, period.whole, period.interval)
+    return replace(agreement, compensation=replace(agreement.compensation, base=share))
+
+
+def share_of_time(total: int, whole: Interval, part: Interval) -> int:
+    """What of a total that belongs to a whole time belongs to a part of it; 0 where the two have no instant in common.
 
     A cut at an instant gives each side its share by largest remainder, and a part has what lies between its two cuts.
-    So it needs nothing but its own bounds, and however often a period is cut, the parts sum to the whole.
+    So it needs nothing but its own bounds, and however often the time is cut, the parts sum to the whole.
     """
-    whole, part = period.whole, period.interval
-    if whole is None:
-        return agreement
-    base = agreement.compensation.base
 
     def before(instant_ns: int) -> int:
-        return prorate(base, (instant_ns - whole.start_ns, whole.end_ns - instant_ns))[0]
+        at_ns = min(max(instant_ns, whole.start_ns), whole.end_ns)
+        return prorate(total, (at_ns - whole.start_ns, whole.end_ns - at_ns))[0]
 
-    share = before(part.end_ns) - before(part.start_ns)
-    return replace(agreement, compensation=replace(agreement.compensation, base=share))
+    return before(part.end_ns) - before(part.start_ns)

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
-from ledger.domain.calendar import parse_window_seconds
+from ledger.domain.calendar import Period, add_months, day_start_ns, load_zone, parse_window_seconds
+from ledger.domain.instant import SECOND_NS, format_instant_ns
+from ledger.domain.periods import PeriodGrid
 from ledger.domain.schema import Either, Integer, Object, OneOf, Text, convert, fail
 
 DEFAULT_DAYS = 30
@@ -60,10 +64,6 @@ AUTOMATIC = SettlementTerms(False, Deadline("days_after_period", DEFAULT_DAYS))
 """What holds where an agreement says nothing."""
 
 
-_LEAST_S = {"days_after_period": 86_400, "months_after_period": 28 * 86_400}
-"""What one of a deadline's units lasts at least, where it is counted from the period's end."""
-
-
 CLOSING = Either(
     "when",
     {
@@ -93,9 +93,8 @@ def read_closing(said: Mapping[str, Any] | None, grace_seconds: int) -> int | No
     return at_latest
 
 
-def read_settlement(said: Mapping[str, Any] | None, waits_s: int) -> SettlementTerms:
-    """The terms of a shape-checked member; raises ``DocumentInvalid`` where claims have no deadline, or one before the
-    first statement that could be claimed. ``waits_s`` is how long after a period's end that may come."""
+def read_settlement(said: Mapping[str, Any] | None) -> SettlementTerms:
+    """The terms of a shape-checked member; raises ``DocumentInvalid`` where claims have no deadline."""
     if said is None:
         return AUTOMATIC
     by_claim, deadline = said["mode"] == "claim", said.get("deadline")
@@ -103,11 +102,42 @@ def read_settlement(said: Mapping[str, Any] | None, waits_s: int) -> SettlementT
         if by_claim:
             raise fail("settlement.deadline", "is missing: claims need one, such as 30 days_after_period")
         return AUTOMATIC
-    found = Deadline(deadline["kind"], deadline["count"])
-    if by_claim and found.kind in _LEAST_S and found.count * _LEAST_S[found.kind] <= waits_s:
-        raise fail(
-            "settlement.deadline",
-            f"{found} comes before the first statement, which may wait {waits_s} s after the period's end (grace, "
-            "closing); give claims more time",
-        )
-    return SettlementTerms(by_claim, found)
+    return SettlementTerms(by_claim, Deadline(deadline["kind"], deadline["count"]))
+
+
+def deadline_ns(deadline: Deadline, periods: PeriodGrid, period: Period, incident_end_ns: int) -> int:
+    """The first instant at which a claim for an incident of a period is too late.
+
+    It is the start of a local day. Billing cycles are the agreement's periods: with 2 of them a claim for January may
+    be filed until March ends.
+    """
+    if deadline.kind == "billing_cycles":
+        day = periods.cycles_after(period, deadline.count)
+    elif deadline.kind == "months_after_period":
+        day = add_months(periods.local_date(period.interval.end_ns), deadline.count)
+    elif deadline.kind == "days_after_period":
+        day = periods.local_date(period.interval.end_ns) + timedelta(days=deadline.count)
+    else:
+        # The day on which it ended does not count.
+        day = periods.local_date(incident_end_ns - 1) + timedelta(days=deadline.count + 1)
+    return day_start_ns(day, load_zone(period.zone), periods.day_start_s)
+
+
+@lru_cache(maxsize=256)  # same: how many are kept changes no result
+def check_deadline(deadline: Deadline, periods: PeriodGrid, window_seconds: int, waits_s: int) -> None:
+    """Raises ``DocumentInvalid`` where a claim would be too late before the first statement that it could stand on.
+
+    Of each period that is so for what ended in its first window, where the deadline runs from the incident. ``waits_s``
+    is how long after a period's end the first statement may come.
+    """
+    for period in periods.all():
+        statement_ns = period.interval.end_ns + waits_s * SECOND_NS
+        too_late_ns = deadline_ns(deadline, periods, period, period.interval.start_ns + window_seconds * SECOND_NS)
+        if too_late_ns <= statement_ns:
+            raise fail(
+                "settlement.deadline",
+                f"{deadline} comes before the first statement: of {period} claims would be too late from "
+                f"{format_instant_ns(too_late_ns)} on, and its first statement may wait {waits_s} s after its "
+                f"end (grace, closing), until {format_instant_ns(statement_ns)}; give claims more time, or agree on "
+                "shorter periods",
+            )

@@ -15,10 +15,12 @@ from ledger.domain.charges import (
     Charges,
     base_of,
     chargeable_period,
+    charges_for,
     charges_period,
     read_charges,
 )
 from ledger.domain.credit_lines import credit_shares
+from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from ledger.domain.money import currency_exponent, format_minor_units
 from ledger.domain.objective import Scope
 from ledger.domain.settlement import Settlement, attestability, settle
@@ -47,7 +49,7 @@ def line(amount: str = "100.00", **members: Any) -> dict[str, Any]:
 
 def charges(of: Agreement, *lines: dict[str, Any]) -> Charges:
     CHARGE_LINES.check(list(lines), "lines")
-    return read_charges(of, DAY, list(lines))
+    return read_charges(of, period_named(of, DAY), list(lines))
 
 
 def settled(of: Agreement, *lines: dict[str, Any]) -> Settlement:
@@ -75,6 +77,16 @@ RATE = {"rate": "1.10", "source": "European Central Bank", "date": "2023-06-14"}
             "is not after 2023-06-14T00:00:00Z",
         ),
         (line(life={"from": "2023-06-14", "until": "2023-06-15T00:00:00Z"}), "lines[0].life.from", "not an instant"),
+        (
+            line(life={"from": "2023-06-13T23:59:59Z", "until": "2023-06-14T12:00:00Z"}),
+            "lines[0].life.from",
+            "2023-06-13T23:59:59Z lies outside 2023-06-14/P1D",
+        ),
+        (
+            line(life={"from": "2023-06-14T12:00:00Z", "until": "2023-06-15T00:00:01Z"}),
+            "lines[0].life.until",
+            "2023-06-15T00:00:01Z lies outside 2023-06-14/P1D",
+        ),
         (line(colour="red"), "lines[0].colour", "unknown key"),
     ],
 )
@@ -185,3 +197,86 @@ def test_a_rate_is_applied_exactly_whatever_the_decimals(units: int, own: str, c
     (found,) = charges(of, said).lines
     value = Fraction(units, 10 ** currency_exponent(own)) * (1 if own == credit else Fraction(rate_e9, 10**9))
     assert found.amount == value * 10 ** currency_exponent(credit)
+
+
+# --- a period that is cut ---------------------------------------------------------------------------
+
+MARCH = "2023-03-01/P1M"
+
+
+def cut(day: int, of: str = "period") -> tuple[Agreement, Agreement]:
+    """Terms that end inside March 2023, and those that follow them on the same grid."""
+    members = {"period": "P1M", "window": "PT1H", "partial_periods": "prorate", "anchor": "2023-01-01"}
+    before = terms(of, **members)
+    after = terms(of, **members, effective={"from": f"2023-03-{day:02}", "until": "2024-01-01"})
+    return before.ending_on(after.effective_from), after
+
+
+def parts_of_march(day: int, *lines: dict[str, Any], of: str = "period") -> list[Charges]:
+    before, after = cut(day, of)
+    first = before.periods.at(before.day_ns(before.effective_until.replace(2023, 3, 1)))
+    second = after.periods.at(after.starts_ns)
+    assert first is not None
+    assert second is not None
+    return [charges_for(before, first, list(lines)), charges_for(after, second, list(lines))]
+
+
+@given(
+    st.integers(2, 31),
+    st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 30 * 86_400), st.integers(1, 86_400)), max_size=4),
+    st.sampled_from(["period", "previous_period"]),
+)
+def test_the_charges_of_two_parts_sum_to_those_of_the_whole(
+    day: int, said: list[tuple[int, int, int]], of: str
+) -> None:
+    month = "03" if of == "period" else "02"
+    lines = [line("100.01"), line("77.77", currency="EUR", rate=RATE)]
+    last_s = (30 if month == "03" else 27) * 86_400
+    for units, start_s, length_s in said:
+        start_ns = parse_instant_ns(f"2023-{month}-01T00:00:00Z") + min(start_s, last_s) * SECOND_NS
+        life = {"from": format_instant_ns(start_ns), "until": format_instant_ns(start_ns + length_s * SECOND_NS)}
+        lines.append(line(format_minor_units(units, "USD"), life=life))
+    of_whole = terms(of, period="P1M", window="PT1H")
+    whole = charges_for(of_whole, period_named(of_whole, MARCH), lines)
+    first, second = parts_of_march(day, *lines, of=of)
+    assert {first.period, second.period} == {whole.period}
+    for at, each in enumerate(whole.lines):
+        assert first.lines[at].amount + second.lines[at].amount == each.amount
+    assert sum(base_of(part, "example-chat", [Scope()]).amount for part in (first, second)) == base_of(
+        whole, "example-chat", [Scope()]
+    ).amount
+
+
+def test_a_line_is_shared_by_the_life_of_what_it_is_for() -> None:
+    # From 9 to 13 March a quarter lies before the 10th; of the month 9 of 31 days do.
+    life = {"from": "2023-03-09T00:00:00Z", "until": "2023-03-13T00:00:00Z"}
+    first, second = parts_of_march(10, line("100.00", life=life), line("31.01"))
+    assert [each.amount for each in first.lines] == [2500, 900]  # 900.29
+    assert [each.amount for each in second.lines] == [7500, 2201]
+    assert first.documents == second.documents
+
+
+def test_of_the_month_before_each_part_has_its_share_by_its_own_time() -> None:
+    life = {"from": "2023-02-01T00:00:00Z", "until": "2023-02-02T00:00:00Z"}
+    first, second = parts_of_march(10, line("31.01", life=life), of="previous_period")
+    assert (first.period, first.lines[0].amount, second.lines[0].amount) == ("2023-02-01/P1M", 900, 2201)
+    assert (first.lines[0].life, second.lines[0].life) == (None, None)
+
+
+def test_a_part_that_a_resource_was_not_there_in_pays_nothing_for_it() -> None:
+    life = {"from": "2023-03-20T00:00:00Z", "until": "2023-03-21T00:00:00Z"}
+    first, second = parts_of_march(10, line("100.00", life=life))
+    assert (first.lines[0].amount, second.lines[0].amount) == (0, 10_000)
+
+
+def test_charges_are_handed_in_for_the_whole_and_the_part_says_so() -> None:
+    _, after = cut(10)
+    assert str(chargeable_period(after, MARCH)) == MARCH
+    with pytest.raises(DocumentInvalid, match="2023-03-10/P22D is a part of 2023-03-01/P1M; hand in the charges of"):
+        chargeable_period(after, "2023-03-10/P22D")
+
+
+def test_the_month_after_a_cut_one_is_paid_by_all_of_it() -> None:
+    _, after = cut(10, "previous_period")
+    assert str(charges_period(after, period_named(after, "2023-04-01/P1M"))) == MARCH
+    assert str(charges_period(after, period_named(after, "2023-03-10/P22D"))) == "2023-02-01/P1M"

@@ -50,18 +50,18 @@ def test_a_deadline_that_runs_from_the_period(kind: str, count: int, first: str,
 @pytest.mark.parametrize(
     ("ended", "too_late"),
     [
-        ("2023-01-10T08:00:00Z", "2023-01-26T00:00:00Z"),
-        ("2023-01-10T23:59:59Z", "2023-01-26T00:00:00Z"),
-        ("2023-01-11T00:00:00Z", "2023-01-26T00:00:00Z"),
-        ("2023-01-11T00:00:01Z", "2023-01-27T00:00:00Z"),
+        ("2023-01-10T08:00:00Z", "2023-02-15T00:00:00Z"),
+        ("2023-01-10T23:59:59Z", "2023-02-15T00:00:00Z"),
+        ("2023-01-11T00:00:00Z", "2023-02-15T00:00:00Z"),
+        ("2023-01-11T00:00:01Z", "2023-02-16T00:00:00Z"),
     ],
 )
-def test_fifteen_days_after_an_interruption_without_its_own_day(ended: str, too_late: str) -> None:
-    terms = monthly(claim("days_after_incident", 15))
+def test_days_after_an_interruption_without_its_own_day(ended: str, too_late: str) -> None:
+    terms = monthly(claim("days_after_incident", 35))
     period = period_named(terms, "2023-01-01/P1M")
     assert format_instant_ns(deadline_ns(terms, period, parse_instant_ns(ended))) == too_late
     # Of the period the last incident decides: it may end with it.
-    assert format_instant_ns(accepts_until_ns(terms, period)) == "2023-02-16T00:00:00Z"
+    assert format_instant_ns(accepts_until_ns(terms, period)) == "2023-03-08T00:00:00Z"
 
 
 def test_the_day_is_that_of_the_zone_and_not_a_number_of_hours() -> None:
@@ -101,15 +101,36 @@ def test_terms_that_no_one_can_keep_are_refused(settlement: dict[str, Any], fiel
     assert error.value.data["field"] == field
 
 
-@pytest.mark.parametrize(("days", "grace", "kept"), [(3, "PT72H", False), (4, "PT72H", True), (3, "PT71H", True)])
-def test_claims_are_taken_after_the_first_statement_can_be_there(days: int, grace: str, kept: bool) -> None:
-    deadline = {"kind": "days_after_period", "count": days}
+@pytest.mark.parametrize(
+    ("kind", "count", "period", "grace", "kept"),
+    [
+        ("days_after_period", 3, "P1D", "PT72H", False),
+        ("days_after_period", 4, "P1D", "PT72H", True),
+        ("days_after_period", 3, "P1D", "PT71H", True),
+        # Three days of grace pass three days of billing cycles.
+        ("billing_cycles", 3, "P1D", "PT72H", False),
+        ("billing_cycles", 4, "P1D", "PT72H", True),
+        ("billing_cycles", 1, "P1M", "PT72H", True),
+        # What ends on the first of 31 days has its statement on the 35th.
+        ("days_after_incident", 33, "P1M", "PT72H", False),
+        ("days_after_incident", 34, "P1M", "PT72H", True),
+        ("days_after_incident", 3, "P1D", "PT72H", False),
+        ("days_after_incident", 4, "P1D", "PT72H", True),
+        ("months_after_period", 1, "P1M", "PT671H", True),
+        # 28 days of February.
+        ("months_after_period", 1, "P1M", "PT672H", False),
+    ],
+)
+def test_claims_are_taken_after_the_first_statement_can_be_there(
+    kind: str, count: int, period: str, grace: str, kept: bool
+) -> None:
+    deadline = {"kind": kind, "count": count}
 
     def change(plain: dict[str, Any]) -> None:
-        plain |= {"grace": grace, "settlement": {"mode": "claim", "deadline": deadline}}
+        plain |= {"period": period, "grace": grace, "settlement": {"mode": "claim", "deadline": deadline}}
 
     if kept:
         assert agreement(change).settlement.by_claim
         return
-    with pytest.raises(DocumentInvalid, match="3 days after the end of the period comes before the first statement"):
+    with pytest.raises(DocumentInvalid, match=rf": {count} [a-z ]+ comes before the first statement"):
         agreement(change)
