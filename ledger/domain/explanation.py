@@ -94,7 +94,7 @@ def explain(
 
 
 def _is_part(agreement: Agreement, issued: Mapping[str, Any]) -> bool:
-    return str(agreement.periods.uncut(first_date(issued["period"]))) != issued["period"]
+    return bool(str(agreement.periods.uncut(first_date(issued["period"]))) != issued["period"])
 
 
 def _window(agreement: Agreement, payload: Mapping[str, Any]) -> Window:

@@ -57,7 +57,11 @@ def excess(terms: Compensation, documents: Sequence[Mapping[str, Any]], bounds: 
     each = [amount for _, _, amount in amounts]
     most = max(each, default=Fraction(0)) if terms.rules_combine == "best" else sum(each, Fraction(0))
     known = (cap for cap in terms.caps if bounds.base is not None or cap.minor_units is not None)
-    if min([most, *(cap.limit(bounds.base or Fraction(0)) for cap in known)]) <= MAX_MINOR_UNITS:
+    # A scope cap that holds for each scope by itself leaves as much in all of them.
+    limits = (
+        cap.limit(bounds.base or Fraction(0)) * (len(terms.scopes) or 1 if cap.level == "scope" else 1) for cap in known
+    )
+    if min([most, *limits]) <= MAX_MINOR_UNITS:
         return None
     at, said, amount = max(amounts, key=lambda found: found[2])
     value = digits(amount.numerator // amount.denominator)

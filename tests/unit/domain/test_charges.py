@@ -242,9 +242,10 @@ def test_the_charges_of_two_parts_sum_to_those_of_the_whole(
     assert {first.period, second.period} == {whole.period}
     for at, each in enumerate(whole.lines):
         assert first.lines[at].amount + second.lines[at].amount == each.amount
-    assert sum(base_of(part, "example-chat", [Scope()]).amount for part in (first, second)) == base_of(
-        whole, "example-chat", [Scope()]
-    ).amount
+    assert (
+        sum(base_of(part, "example-chat", [Scope()]).amount for part in (first, second))
+        == base_of(whole, "example-chat", [Scope()]).amount
+    )
 
 
 def test_a_line_is_shared_by_the_life_of_what_it_is_for() -> None:

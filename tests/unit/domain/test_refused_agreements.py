@@ -243,6 +243,18 @@ def test_a_cap_bounds_what_rules_could_pay(cap: dict[str, str], over: bool) -> N
     assert most(of, bounds(MAX_MINOR_UNITS)) is over
 
 
+def test_a_cap_of_each_scope_leaves_as_much_in_all_of_them() -> None:
+    def change(plain: dict[str, Any]) -> None:
+        plain["objectives"][0]["scope"], plain["objectives"][1]["scope"] = {"region": "eu"}, {"region": "us"}
+        rules = [{**MULTIPLIER, "objective": name, "factor": "9"} for name in ("availability", "ttft")]
+        plain["compensation"] |= {"rules": rules, "rules_combine": "sum", "caps": {"scope": "100 %"}}
+
+    of = agreement(change)
+    assert len(of.compensation.scopes) == 2
+    assert most(of, bounds(MAX_MINOR_UNITS // 2 + 1))
+    assert not most(of, bounds(MAX_MINOR_UNITS // 2))
+
+
 def test_rules_that_add_up_are_bounded_by_their_sum() -> None:
     tiered = document()["compensation"]["rules"][0]
     twice = {"kind": "proportional", "method": "proportional-v1", "objective": "availability", "of": "shortfall"}
