@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
+from ledger.domain.interval import Interval
 
 _APART = 64
 """Bits after the point by which remainders are told apart, before they are compared exactly."""
