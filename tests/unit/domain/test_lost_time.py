@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,9 +17,9 @@ from ledger.domain.credit_lines import credit_shares
 from ledger.domain.incident_rules import MultiplierRule, ProportionalRule, StepTableRule
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.violations import violations
-from ledger.domain.window import Window, period_named
+from ledger.domain.window import Cell, Window, period_named
 from ledger.errors import DocumentInvalid
-from tests.unit.domain.samples import agreement, put, windows
+from tests.unit.domain.samples import DAY_NS, agreement, put, windows
 
 LOST = {"kind": "proportional", "method": "proportional-v1", "objective": "availability", "of": "lost_time"}
 SHORT = {**LOST, "of": "shortfall"}
@@ -311,3 +312,79 @@ def test_a_base_cut_in_two_pays_the_same(rule: dict[str, Any], bad: Any, one: in
         return trace(terms(rule, base=f"{units // 100}.{units % 100:02}"), bad).combined_amount
 
     assert amount(one) + amount(other) == amount(one + other)
+
+
+def test_a_step_says_its_rule_its_base_and_every_incident() -> None:
+    rule = {**TIMES, "hourly_price": "1.00", "factor": "2"}
+    (step,) = trace(terms(rule), {1: 100, 5: 90, 6: 100}).rules or ()
+    start_ns = DAY_NS + HOUR_NS
+    assert step.as_document() == {
+        "method": "multiplier-v1",
+        "objective": "availability",
+        "base": None,
+        "hourly_price": "100",
+        "missing": None,
+        "incidents": [
+            {
+                "first_window": 1,
+                "windows": 1,
+                "start_ns": str(start_ns),
+                "end_ns": str(start_ns + HOUR_NS),
+                "good": 0,
+                "valid": 100,
+                "credited_ns": str(2 * HOUR_NS),
+                "row": None,
+                "amount": {"numerator": "200", "denominator": "1"},
+            },
+            {
+                "first_window": 5,
+                "windows": 2,
+                "start_ns": str(start_ns + 4 * HOUR_NS),
+                "end_ns": str(start_ns + 6 * HOUR_NS),
+                "good": 10,
+                "valid": 200,
+                "credited_ns": str(4 * HOUR_NS),
+                "row": None,
+                "amount": {"numerator": "400", "denominator": "1"},
+            },
+        ],
+        "amount": {"numerator": "600", "denominator": "1"},
+    }
+    assert [incident.lost_ns for incident in step.incidents] == [HOUR_NS, 2 * HOUR_NS]
+
+
+def test_a_shortfall_says_what_part_of_the_base_is_missing() -> None:
+    # 2,400 requests, 100 of them bad, of a target of 99.95 %: 95.8333 % is 4.1166... points short.
+    (step,) = trace(terms(SHORT), {1: 100}).rules or ()
+    missing = Fraction(9_995, 10_000) - Fraction(23, 24)
+    amount = 800_000 * missing
+    assert step.as_document() == {
+        "method": "proportional-v1",
+        "objective": "availability",
+        "base": {"numerator": "800000", "denominator": "1"},
+        "hourly_price": None,
+        "missing": {"numerator": str(missing.numerator), "denominator": str(missing.denominator)},
+        "incidents": [],
+        "amount": {"numerator": str(amount.numerator), "denominator": str(amount.denominator)},
+    }
+
+
+def test_a_row_of_a_table_is_said_with_what_it_credits() -> None:
+    (step,) = trace(terms(TABLE), {1: 100}).rules or ()
+    (incident,) = step.as_document()["incidents"]
+    assert (incident["row"], incident["credited_ns"]) == (1, str(2 * HOUR_NS))
+    by_percent = {**TABLE, "rows": [row("0", percent="12.5")]}
+    (step,) = trace(terms(by_percent), {1: 100}).rules or ()
+    (incident,) = step.as_document()["incidents"]
+    assert (incident["row"], incident["credited_ns"]) == (1, None)
+    assert incident["amount"] == {"numerator": "100000", "denominator": "1"}
+
+
+def test_what_is_undecided_is_missing_from_no_shortfall() -> None:
+    of = terms(SHORT)
+    hours = judged(of, {})
+    hours[1] = replace(hours[1], cells=(Cell(0, 90, 10), *hours[1].cells[1:]))
+    found = settle(of, period_named(of, "2023-06-14/P1D"), hours).trace
+    assert found is not None
+    (step,) = found.rules or ()
+    assert step.missing == Fraction(9_995, 10_000) - Fraction(2_310, 2_400)

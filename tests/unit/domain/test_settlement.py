@@ -115,6 +115,18 @@ def five_tiers(plain: dict[str, Any]) -> None:
     put(plain, "compensation.rules.0.tiers.ttft", tiers)
 
 
+def at_the_limits(plain: dict[str, Any]) -> None:
+    """Four objectives, four tiers of one, 25 windows."""
+    plain["objectives"].append({**plain["objectives"][0], "id": "extra"})
+    tiers = [{"below": str(90 - n), "credit_percent": str(n + 1)} for n in range(4)]
+    put(plain, "compensation.rules.0.tiers.ttft", tiers)
+    plain.update(period="P25D", window="PT24H")
+
+
+def test_what_a_circuit_takes_at_most_it_takes() -> None:
+    assert attestability(agreement(at_the_limits)) == ()
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
