@@ -388,3 +388,12 @@ def test_what_is_undecided_is_missing_from_no_shortfall() -> None:
     assert found is not None
     (step,) = found.rules or ()
     assert step.missing == Fraction(9_995, 10_000) - Fraction(2_310, 2_400)
+
+
+def test_incidents_that_are_too_short_are_not_rounded_with_the_others() -> None:
+    rule = {**TIMES, "factor": "1.25", "round_up_to": "PT1H", "hourly_price": "1.00", "per": "period"}
+    longer = terms({**rule, "longer_than": "PT1H"})
+    # Of one hour and two the two count: 2.5 hours, rounded up to 3.
+    assert earned(longer, {1: 100, 5: 100, 6: 100}) == [0, 300]
+    assert earned(longer, {1: 100, 5: 100}) == [0, 0]
+    assert earned(longer, {}) == []
