@@ -122,8 +122,8 @@ def first_date(period: str) -> date:
 def tzdata_version() -> str:
     """The release of the zone rules that periods follow, such as ``2026a``."""
     rules = importlib.resources.files("tzdata").joinpath("zoneinfo", "tzdata.zi")
-    with rules.open(encoding="ascii") as stream:
-        return stream.readline().rpartition(" ")[2].strip()
+    # Its first line is "# version 2026a".
+    return rules.read_bytes().split()[2].decode()
 
 
 def add_months(day: date, months: int) -> date:

@@ -203,8 +203,6 @@ def _time(windows: WindowColumns, base: Base, *, full: bool) -> ChargedTime:
     """What of a base falls on a time of the period."""
     out = [] if full else [state is WindowState.EXCLUDED for state in windows.states]
     excluded = [windows.interval(run.start, run.stop) for run in runs(out)]
-    if not len(windows):
-        return ChargedTime(())
     period = windows.interval(0, len(windows))
     lives = ((amount, period if life is None else clip(life, period)) for amount, life in base.parts)
     return ChargedTime([(amount, life) for amount, life in lives if life is not None], excluded)

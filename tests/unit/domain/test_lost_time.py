@@ -12,12 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.charges import Base
 from ledger.domain.compensation import CreditTrace
 from ledger.domain.credit_lines import credit_shares
 from ledger.domain.incident_rules import MultiplierRule, ProportionalRule, StepTableRule
+from ledger.domain.interval import Interval
+from ledger.domain.lost_time import Lost, rule_step
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.violations import violations
 from ledger.domain.window import Cell, Window, period_named
+from ledger.domain.window_columns import WindowColumns
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import DAY_NS, agreement, put, windows
 
@@ -397,3 +401,32 @@ def test_incidents_that_are_too_short_are_not_rounded_with_the_others() -> None:
     assert earned(longer, {1: 100, 5: 100, 6: 100}) == [0, 300]
     assert earned(longer, {1: 100, 5: 100}) == [0, 0]
     assert earned(longer, {}) == []
+
+
+def test_a_factor_multiplies_what_of_the_base_falls_on_the_lost_time() -> None:
+    half_more = {**TIMES, "factor": "1.5"}
+    # 8000.00 over 24 hours, times 1.5.
+    assert earned(terms(half_more), {1: 100, 5: 100, 6: 100}) == [50_000, 100_000]
+    capped = terms({**half_more, "incident_cap": "10 %"})
+    assert earned(capped, {1: 100, 5: 100, 6: 100}) == [50_000, 80_000]
+
+
+def test_time_credited_for_one_of_several_is_whole_nanoseconds_rounded_down() -> None:
+    rule = {**TIMES, "factor": "1.25", "round_up_to": "PT1H", "hourly_price": "1.00", "per": "period"}
+    # Seven hours times 1.25 are nine, rounded up: the first has a seventh of them.
+    (step,) = trace(terms(rule), dict.fromkeys((1, 5, 6, 7, 8, 9, 10), 100)).rules or ()
+    assert [incident.credited_ns for incident in step.incidents] == [9 * HOUR_NS // 7, 9 * 6 * HOUR_NS // 7]
+    assert [incident.amount for incident in step.incidents] == [Fraction(900, 7), Fraction(5_400, 7)]
+
+
+def test_each_charge_is_divided_by_the_life_of_what_it_is_for() -> None:
+    of = terms({**LOST, "pays": "always"})
+    hours = judged(of, {1: 100})
+    (rule,) = of.compensation.incident_rules
+    result = settle(of, period_named(of, "2023-06-14/P1D"), hours).objectives[0]
+    lost = Lost([range(1, 2)], WindowColumns.of(hours, HOUR_NS, 3), 0, result)
+    half_a_day = Interval(DAY_NS - HOUR_NS, DAY_NS + 12 * HOUR_NS)
+    day_before = Interval(DAY_NS - 24 * HOUR_NS, DAY_NS)
+    parts = ((Fraction(240), half_a_day), (Fraction(480), None), (Fraction(80), day_before))
+    step = rule_step(rule, lost, Base(Fraction(800), (0, 1, 2), parts))
+    assert step.amount == Fraction(240, 12) + Fraction(480, 24)
