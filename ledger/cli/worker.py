@@ -29,6 +29,8 @@ WORKERS = "ledger.workers.run"
 
 STAGES = tuple(str(stage) for stage in Stage)
 ALL_BUT_PROVE = tuple(stage for stage in STAGES if stage != Stage.PROVE)
+WITHOUT_KEYS = frozenset({str(Stage.DELIVER)})
+"""Stages that sign nothing with a key of the directory: what webhooks are signed with is in the database."""
 
 
 @click.group(epilog="The broker is SLA_LEDGER_BROKER=redis://HOST:PORT/NUMBER, for these processes and for `up`.")
@@ -44,11 +46,12 @@ def worker() -> None:
 @LOG_AS_JSON
 def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, processes: int, as_json: bool) -> None:
     """Work STAGES; without any, all but `prove`, which takes a processor for seconds and wants workers of its own."""
-    settings, open_services = _opener(data_dir, database_url, as_json=as_json)
-    _log(as_json=as_json)
-    importlib.import_module(WORKERS).run_worker(
-        settings, open_services, stages=stages or ALL_BUT_PROVE, processes=processes
+    worked = stages or ALL_BUT_PROVE
+    settings, open_services = _opener(
+        data_dir, database_url, as_json=as_json, signs=not WITHOUT_KEYS.issuperset(worked)
     )
+    _log(as_json=as_json)
+    importlib.import_module(WORKERS).run_worker(settings, open_services, stages=worked, processes=processes)
 
 
 @worker.command(epilog=EXITS)
@@ -57,7 +60,7 @@ def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, proce
 @LOG_AS_JSON
 def relay(data_dir: Path, database_url: str | None, as_json: bool) -> None:
     """Tell the workers of the work that is due, again and again until it is taken. One is enough; more do no harm."""
-    settings, open_services = _opener(data_dir, database_url, as_json=as_json)
+    settings, open_services = _opener(data_dir, database_url, as_json=as_json, signs=False)
     importlib.import_module(WORKERS).run_relay(settings, open_services, notify=_log(as_json=as_json))
 
 
@@ -71,11 +74,15 @@ def beat(data_dir: Path, database_url: str | None, as_json: bool) -> None:
     importlib.import_module(WORKERS).run_beat(settings, open_services, notify=_log(as_json=as_json))
 
 
-def _opener(data_dir: Path, database_url: str | None, *, as_json: bool) -> tuple[WorkerSettings, Callable[[], Any]]:
+def _opener(
+    data_dir: Path, database_url: str | None, *, as_json: bool, signs: bool = True
+) -> tuple[WorkerSettings, Callable[[], Any]]:
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
 
     settings, notify = WorkerSettings.read(os.environ), _notify(_log_settings(as_json=as_json))
-    return settings, partial(open_data, data_dir, notify=notify, database_url=database_url, workers=settings)
+    return settings, partial(
+        open_data, data_dir, notify=notify, database_url=database_url, workers=settings, signs=signs
+    )
 
 
 def _log_settings(*, as_json: bool) -> LogSettings:

@@ -28,7 +28,7 @@ from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
 from ledger.attest.prover import Groth16Prover
-from ledger.attest.signing import NoteKey, verify
+from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.attest.zk_keys import KeyCache
 from ledger.domain.canonical import parse_json
 from ledger.domain.instant import SECOND_NS
@@ -81,10 +81,9 @@ class Services:
         self.randomness = SystemRandomness()
         self.keyring = Keyring(folder / "keys", self.randomness)
         self.database, self._sequencer = open_storage(folder, database_url, self.clock, self.randomness, notify)
-        self.issuer_key = self.keyring.signing_key("issuer")
         self.log_signer = open_signer(folder / "keys", self.keyring, first_log_key, os.environ.get(LOG_KEY_VARIABLE))
         self.public_log = PublicLog(self.database, self.log_signer.identity)
-        self.bundles = LedgerBundles(self.database, self.log_signer.vkey_at, self.issuer_key.sign)
+        self.bundles = LedgerBundles(self.database, self.log_signer.vkey_at, self._sign_bundle)
         self._cosigners = self._open_witnesses(notify)
         self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
         self._lock: DirectoryLock | None = None
@@ -112,6 +111,14 @@ class Services:
             if embedded
             else NoDispatcher()
         )
+
+    @cached_property
+    def issuer_key(self) -> SigningKey:
+        """What bundles are signed with; processes that sign nothing need not hold it."""
+        return self.keyring.signing_key("issuer")
+
+    def _sign_bundle(self, message: bytes) -> bytes:
+        return self.issuer_key.sign(message)
 
     @cached_property
     def chain(self) -> OpenChain:
@@ -284,18 +291,42 @@ def open_data(
     notify: Notify = lambda _: None,
     database_url: str | None = None,
     workers: WorkerSettings = EMBEDDED,
+    signs: bool = True,
 ) -> Services:
     """Open a data directory that ``create_data`` made.
 
     ``database_url`` names a PostgreSQL that holds the log instead of a file in the directory; ``workers`` says who
-    works its outbox.
+    works its outbox. A process that never ``signs`` does without ``keys/``.
 
     Raises ``DataDirectoryInvalid``, also where the database is gone: a new one under the old keys would be another
     history in the same name. Raises ``DataDirectoryInUse``, and ``KeyFileUnusable`` for a missing key.
     """
-    marker = folder / DATA_FILE
+    timestamp_s, first = _read_marker(folder)
+    database = folder / DATABASE_FILE
+    if database_url is None and (not database.is_file() or database.stat().st_size == 0):
+        raise DataDirectoryInvalid(
+            f"{database} is missing or empty, but the directory's keys have signed its log: restore it from a backup, "
+            "or name the PostgreSQL that holds it",
+            path=str(database),
+        )
+    if signs:
+        # Now, and not with the first bundle that somebody asks for.
+        Keyring(folder / KEY_FOLDER, SystemRandomness()).signing_key("issuer")
+    return Services(
+        folder,
+        timestamp_s,
+        first,
+        key_cache=key_cache or default_key_cache(),
+        notify=notify,
+        database_url=database_url,
+        workers=workers,
+    )
+
+
+def _read_marker(folder: Path) -> tuple[int, VerifierKey | None]:
+    """The embedded chain's genesis time and the log's first key. Raises ``DataDirectoryInvalid``."""
     try:
-        document = parse_json(marker.read_bytes(), max_bytes=4096)
+        document = parse_json((folder / DATA_FILE).read_bytes(), max_bytes=4096)
         if document["format"] != DATA_FORMAT:
             raise ValueError(f"its format is {document['format']!r}")
         timestamp_s = int(document["genesis_timestamp_s"])
@@ -308,22 +339,7 @@ def open_data(
             f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger init --data DIR",
             path=str(folder),
         ) from error
-    database = folder / DATABASE_FILE
-    if database_url is None and (not database.is_file() or database.stat().st_size == 0):
-        raise DataDirectoryInvalid(
-            f"{database} is missing or empty, but the directory's keys have signed its log: restore it from a backup, "
-            "or name the PostgreSQL that holds it",
-            path=str(database),
-        )
-    return Services(
-        folder,
-        timestamp_s,
-        first,
-        key_cache=key_cache or default_key_cache(),
-        notify=notify,
-        database_url=database_url,
-        workers=workers,
-    )
+    return timestamp_s, first
 
 
 def default_key_cache() -> Path:

@@ -16,7 +16,7 @@ import psycopg
 import requests
 from sqlalchemy.engine import make_url
 
-from tests.compose.rules import PROGRAM, interpolated
+from tests.compose.rules import PROGRAM, interpolated, is_without_keys
 from tests.support.anvil import installed
 from tests.support.deployment import LEDGER, ROOT, Process, free_port
 from tests.support.postgres import Server
@@ -79,7 +79,8 @@ class LocalServices:
 
     def environ(self, name: str) -> dict[str, str]:
         """What a service's process gets, and nothing of this process but the path of its programs."""
-        given = {key: self._local(str(value)) for key, value in self.services[name].get("environment", {}).items()}
+        values = self.services[name].get("environment", {})
+        given = {key: self._local(str(value).replace(DATA, str(self._data_of(name)))) for key, value in values.items()}
         if "DATABASE_URL" in given:
             given["DATABASE_URL"] = self._database(given["DATABASE_URL"])
         home = self.folder / "home" / name
@@ -141,6 +142,16 @@ class LocalServices:
     def stop_all(self) -> None:
         for process in reversed(self.processes.values()):
             process.stop()
+
+    def _data_of(self, name: str) -> Path:
+        """The data directory as a service sees it."""
+        if not is_without_keys(self.services[name]):
+            return self.data
+        seen = self.folder / "without-keys"
+        (seen / "keys").mkdir(parents=True, exist_ok=True)
+        if not (seen / "data.json").exists():
+            (seen / "data.json").symlink_to(self.data / "data.json")
+        return seen
 
     def _run(self, name: str, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -28,6 +28,8 @@ ONE_SHOT = frozenset({"init", "registry"})
 PUBLISHED = "api"
 OUTSIDE = {"outside": frozenset({"api", "courier"})}
 WRITES_KEYS = frozenset({"init", "beat"})
+SIGNS_NOTHING = frozenset({"courier", "relay"})
+KEYS = "/var/lib/sla-ledger/keys"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:[?-])?([^}]*)\}")
 _USER = re.compile(r"[1-9][0-9]*:[1-9][0-9]*")
 _TAG = re.compile(r"[^:@\s]+:(?!latest\b)[A-Za-z0-9][\w.-]*(@sha256:[0-9a-f]{64})?")
@@ -147,6 +149,8 @@ def together(document: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{name}: there is no volume {source}"
             if source == "keys" and not place.endswith(":ro") and name not in WRITES_KEYS:
                 yield f"{name}: may write the keys"
+            if source == "keys" and name in SIGNS_NOTHING and not is_without_keys(service):
+                yield f"{name}: may read the keys"
 
 
 def stages(services: Mapping[str, Service]) -> Iterator[str]:
@@ -183,6 +187,11 @@ def dockerfile_faults(text: str) -> list[str]:
             found.append(f"takes in what no hash covers: {line}")
     found += [f"builds in the last stage: {line}" for line in last if re.search(r"pip\S* (install|wheel) ", line)]
     return found
+
+
+def is_without_keys(service: Service) -> bool:
+    """Whether an empty folder lies over the keys of the data directory."""
+    return any(str(each).partition(":")[0] == KEYS for each in service.get("tmpfs", []))
 
 
 def is_ours(service: Service) -> bool:

@@ -106,6 +106,8 @@ LIES: dict[str, tuple[str, Callable[[Services], object]]] = {
     "unknown network": ("beat: there is no network lan", lambda s: s["beat"].update(networks=["lan"])),
     "default network": ("beat: there is no network default", lambda s: s["beat"].pop("networks")),
     "unknown volume": ("beat: there is no volume logs", lambda s: s["beat"]["volumes"].append("logs:/var/log")),
+    "keys nobody needs": ("relay: may read the keys", lambda s: s["relay"].pop("tmpfs")),
+    "keys that reach the outside": ("courier: may read the keys", lambda s: s["courier"].update(tmpfs=["/tmp"])),
     "writable keys": ("api: may write the keys", lambda s: s["api"].update(volumes=["keys:/var/lib/sla-ledger"])),
     "no beat": ("the service beat is missing", lambda s: s.pop("beat")),
 }

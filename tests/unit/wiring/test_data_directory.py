@@ -71,6 +71,17 @@ class TestOpening:
             open_data(made)
         assert not (made / "keys" / "issuer.key").exists()
 
+    def test_who_signs_nothing_needs_no_key(self, made: Path) -> None:
+        (made / "keys").rename(made.parent / "keys")
+        services = open_data(made, signs=False)
+        with services.database.begin() as tx:
+            tx.events.append("s", windows(1), expected_version=0)
+        with pytest.raises(KeyFileUnusable, match="not at hand"):
+            services.sign_log()
+        with pytest.raises(KeyFileUnusable, match="issuer"):
+            _ = services.issuer_key
+        services.close()
+
     def test_without_the_logs_key_nothing_is_signed(self, opened: Services) -> None:
         (opened.folder / "keys" / "log.key").unlink()
         services = open_data(opened.folder)
