@@ -25,6 +25,9 @@ from tests.circuits.claims import AVAILABILITY, plain_claim, plain_terms
 from tests.circuits.lies import LIES
 from tests.circuits.lying_prover import commit, signals_of
 
+# To a verifier one broken constraint is as another: no pairing. py-ecc takes a hundred times as long to find that out.
+FOR_BOTH = frozenset(list(LIES)[::8])
+
 
 def test_every_check_has_a_lie_aimed_at_it_and_every_lie_a_check() -> None:
     folder = resource_dir("circuits")
@@ -42,14 +45,17 @@ def _py_ecc_holds(prover: Groth16Prover, signals: Signals, proof: bytes) -> bool
     return True
 
 
-def _verdicts(prover: Groth16Prover, control: Groth16Prover, inputs: CircuitInputs) -> tuple[bool, bool]:
-    """Whether a proof of ``inputs`` with the signals the circuit computes holds: in the control circuit
-    by groth16py, in the circuit by both verifiers, which must agree."""
+def _verdicts(
+    prover: Groth16Prover, control: Groth16Prover, inputs: CircuitInputs, *, both: bool = True
+) -> tuple[bool, bool]:
+    """Whether a proof of ``inputs`` with the signals the circuit computes holds in the control circuit, and in the
+    circuit: by groth16py, and with ``both`` by py-ecc as well, which must agree."""
     signals = signals_of(inputs)
-    with ThreadPoolExecutor(2) as both:
-        blank, checked = both.map(lambda one: one.prove_unchecked(inputs), (control, prover))
+    with ThreadPoolExecutor(2) as pair:
+        blank, checked = pair.map(lambda one: one.prove_unchecked(inputs), (control, prover))
     verdict = prover.groth16py_holds(checked, signals)
-    assert _py_ecc_holds(prover, signals, checked) is verdict
+    if both:
+        assert _py_ecc_holds(prover, signals, checked) is verdict
     return control.groth16py_holds(blank, signals), verdict
 
 
@@ -59,7 +65,7 @@ def test_a_lie_is_refused_and_only_by_the_checks(request: pytest.FixtureRequest,
     lie = LIES[name]
     fixtures = ("prover", "control") if lie.blocks == 1 else ("prover_two_blocks", "control_two_blocks")
     prover, control = (request.getfixturevalue(fixture) for fixture in fixtures)
-    without_checks, with_checks = _verdicts(prover, control, lie.inputs())
+    without_checks, with_checks = _verdicts(prover, control, lie.inputs(), both=name in FOR_BOTH)
     assert without_checks, "the lie is not carried through, so its refusal proves nothing"
     assert not with_checks
 
