@@ -22,6 +22,7 @@ from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.termination import notice_message
 from ledger.ingest.facts import read_facts
+from ledger.wiring import making
 from ledger.wiring import services as wiring
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data
@@ -51,6 +52,7 @@ def at(text: str) -> None:
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Iterator[Services]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "SystemClock", Clock)
         patch.setattr(wiring, "SystemClock", Clock)
         made = create_data(tmp_path_factory.mktemp("amended") / "data", key_cache=key_cache, notify=lambda _: None)
         yield made
