@@ -20,6 +20,7 @@ from ledger.app.observations import ReadRows
 from ledger.app.outbox_port import StageWait
 from ledger.app.overview import Overview, read_overview
 from ledger.app.paging import Page, Row, page_of, place_of, row_of
+from ledger.app.pending import read_pending
 from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
@@ -261,6 +262,11 @@ class Queries:
         """See ``ledger.app.lifecycle.read_lifecycle``."""
         with self._database.read() as tx:
             return read_lifecycle(tx, sla_id, now_ns=self._now_ns())
+
+    def pending(self, sla_id: str) -> tuple[Row, ...]:
+        """See ``ledger.app.pending.read_pending``."""
+        with self._database.read() as tx:
+            return read_pending(tx, sla_id, now_ns=self._now_ns())
 
     def budgets(self, principal: Principal, sla_id: str, *, period: str | None, over: Sequence[str]) -> Budgets:
         """See ``ledger.app.budgets.read_budgets``."""

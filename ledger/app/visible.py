@@ -64,6 +64,10 @@ class VisibleQueries:
         self._require_agreement(sla_id)
         return self._queries.lifecycle(sla_id)
 
+    def pending(self, sla_id: str) -> tuple[Row, ...]:
+        self._require_agreement(sla_id)
+        return self._queries.pending(sla_id)
+
     def statements(self, sla_id: str | None, *, after: str | None, limit: int, newest: bool = True) -> Page:
         self._require_agreement(sla_id)
         among = self._principal.sla_ids

@@ -42,6 +42,7 @@ COMMANDS = {
     "evaluate": Subcommand("ledger.cli.recording:evaluate", "Judge a period that is not over.", "server,prove"),
     "budget": Subcommand("ledger.cli.budget:budget", "Show error budgets: left, burn rate, forecast.", "server"),
     "close": Subcommand("ledger.cli.recording:close", "Close a period, which settles it.", "server,prove"),
+    "pending": Subcommand("ledger.cli.pending:pending", "Show periods that are not closed, and why.", "server"),
     "exclusions": Subcommand(
         "ledger.cli.exclusions:exclusions", "Exclude time from the counts: maintenance, carve-outs.", "server,prove"
     ),
