@@ -48,7 +48,7 @@ class PendingPeriods(msgspec.Struct, frozen=True, kw_only=True):
     summary="Periods that are not closed",
     tag="agreements",
     scopes=tuple(sorted(RESOURCE_SCOPES["agreements"])),
-    problems=(404, 503),
+    problems=(400, 404, 503),
 )
 def list_pending_periods(seen: Seen, sla_id: SlaId) -> PendingPeriods:
     """What each period that began and is not closed waits for, and how far its source has got."""
