@@ -87,11 +87,7 @@ def record_charges(
     """See ``ChargeDesk.record``; ``lines`` are checked by shape."""
     registered = _charged(found, period_name)
     sla_id, agreement = registered.sla_id, registered.agreement
-    if agreement.compensation.charges is None:
-        raise ChargesRefused(
-            "the base of this agreement is agreed on (compensation.base), and no charges are taken for it",
-            sla_id=sla_id,
-        )
+    _require_charged(registered)
     period = chargeable_period(agreement, period_name)
     paid = list(_paid(found, period))
     # No statement is issued between the place of these charges in the log and the end of this transaction: it would
@@ -129,6 +125,14 @@ def record_charges(
             awaited=not events,
         )
     return RecordedCharges(sla_id, str(period), len(events) + 1, list(lines), receipt)
+
+
+def _require_charged(registered: RegisteredAgreement) -> None:
+    if registered.agreement.compensation.charges is None:
+        raise ChargesRefused(
+            "the base of this agreement is agreed on (compensation.base), and no charges are taken for it",
+            sla_id=registered.sla_id,
+        )
 
 
 def load_charges(
