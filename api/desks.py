@@ -10,6 +10,7 @@ from litestar.di import NamedDependency, Provide
 
 from api.receiving import Intake
 from ledger.app.access import Principal
+from ledger.app.claims import ClaimDesk
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.exclusions import ExclusionDesk
@@ -42,6 +43,9 @@ class Desks:
 
     def lists_for(self, principal: Principal) -> Lists:
         return Lists(self.queries_for(principal).database)
+
+    def claims_for(self, principal: Principal) -> ClaimDesk | None:
+        return None if self.commands is None else self.commands.of_tenant(principal.tenant).claims
 
     def dependencies(self) -> dict[str, Provide]:
         """Litestar's dependencies: each desk under its name, as the tenant of the principal has it; ``seen`` is what

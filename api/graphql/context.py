@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
 from api.graphql.errors import forbidden, lacking
 from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes, redact
+from ledger.app.claims import Claimable, ClaimDesk
 from ledger.app.paging import Page, Row
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
-from ledger.errors import AccessDenied, NotFound
+from ledger.app.visible import VisibleQueries
+from ledger.errors import AccessDenied, NotFound, QueryInvalid
 
 _EVERY_METRIC = metric_scopes(None)
 
 
-class ViolationLists(Protocol):
-    """What is asked of ``ledger.app.lists.Lists``; what the principal may not see is None in its rows."""
+class ListsAsked(Protocol):
+    """What is asked of ``ledger.app.lists.Lists``; what the principal may not see is None in its rows.
+
+    Lists raise ``NotFound`` for an agreement that is not there or not seen, and ``CursorInvalid``.
+    """
 
     def violations(
         self,
@@ -28,13 +33,24 @@ class ViolationLists(Protocol):
         objective: str | None,
         after: str | None,
         limit: int,
-    ) -> Page:
-        """Raises ``NotFound`` for an agreement that is not there or not seen, and ``CursorInvalid``."""
-        ...
+    ) -> Page: ...
 
     def violation(self, principal: Principal, violation_id: str) -> Row:
         """Raises ``NotFound``."""
         ...
+
+    def exclusions(self, principal: Principal, sla_id: str, *, after: str | None, limit: int) -> Page: ...
+
+    def credit_lines(
+        self,
+        principal: Principal,
+        *,
+        sla_id: str | None,
+        statement_id: str | None,
+        status: str | None,
+        after: str | None,
+        limit: int,
+    ) -> Page: ...
 
 
 class RequestContext:
@@ -44,10 +60,11 @@ class RequestContext:
         self,
         principal: Principal,
         queries: Queries,
-        lists: ViolationLists,
+        lists: ListsAsked,
         *,
         now_ns: Callable[[], int],
         latency_cache: LatencyCache,
+        claims: ClaimDesk | None = None,
         operation_name: str | None = None,
         strict: bool = False,
     ) -> None:
@@ -59,6 +76,7 @@ class RequestContext:
         self.denied: Mapping[int, AccessDenied] = {}
         self.now_ns = now_ns
         self.latency_cache = latency_cache
+        self._claims = claims
         self._agreements: dict[str, Row] = {}
         self._sees_all: dict[str, bool] = {}
 
@@ -76,6 +94,17 @@ class RequestContext:
         if sla_id not in self._agreements:
             self._agreements[sla_id] = self.queries.agreement(sla_id)
         return self._agreements[sla_id]
+
+    @cached_property
+    def seen_queries(self) -> VisibleQueries:
+        """The same questions with answers from which what the principal may not see is taken already."""
+        return VisibleQueries(self.queries, self.principal)
+
+    def claims(self, statement_id: str) -> Sequence[Claimable]:
+        """What can be or was claimed of a statement. Raises ``NotFound``, and ``QueryInvalid`` where none are taken."""
+        if self._claims is None:
+            raise QueryInvalid("this deployment takes no claims", parameter="claims")
+        return self._claims.of(statement_id, self.principal)
 
     @cached_property
     def not_replayed(self) -> Mapping[str, str]:

@@ -55,6 +55,10 @@ COSTS: Mapping[tuple[str, str], int] = {
     ("SlaReport", "measuredRequests"): 2000,
     ("SlaReport", "uptimePercent"): 200,
     ("SlaReport", "errorRatePercent"): 200,
+    # These judge again what stands in the log: every window of a period, every exclusion of an agreement.
+    ("Query", "explanation"): 2000,
+    ("Query", "claims"): 2000,
+    ("Query", "exclusions"): 200,
 }
 
 

@@ -11,6 +11,16 @@ from api.graphql.access import resolves, resource
 from api.graphql.budgets import Budget, budgets_of
 from api.graphql.context import RequestContext
 from api.graphql.report import SlaReport, TimeWindow, sla_report
+from api.graphql.settlement import (
+    Claim,
+    CreditLine,
+    Exclusion,
+    Explanation,
+    claims_of,
+    credit_line_of,
+    exclusion_of,
+    explanation_of,
+)
 from api.graphql.types import (
     Agreement,
     Connection,
@@ -41,7 +51,11 @@ OfSla = Annotated[strawberry.ID | None, strawberry.argument(description="Only of
 AllVersions = Annotated[bool, strawberry.argument(description="Also the versions that another one replaced")]
 OfState = Annotated[str | None, strawberry.argument(description="Only open, closed or withdrawn ones")]
 OfObjective = Annotated[str | None, strawberry.argument(description="Only of the objective of this id")]
-
+OfStatement = Annotated[strawberry.ID | None, strawberry.argument(description="Only of this statement")]
+OfStatus = Annotated[str | None, strawberry.argument(description="Only draft, issued, applied or void ones")]
+Listed = Annotated[
+    str, strawberry.argument(description="Which windows are listed: lost (the telling ones, at most 50), or all")
+]
 OfPeriod = Annotated[
     str | None,
     strawberry.argument(description="Such as 2023-12-19/P1D; the running one if judged, else the newest settled"),
@@ -137,6 +151,45 @@ class Query:
         self, info: Info, sla_id: strawberry.ID, period: OfPeriod = None, window: OverWindows = None
     ) -> list[Budget] | None:
         return budgets_of(info.context, sla_id, period, window)
+
+    @resolves(resource("exclusions", description="What is excluded from the counts of an agreement, by start"))
+    def exclusions(
+        self, info: Info, sla_id: strawberry.ID, first: First = DEFAULT_PAGE, after: After = None
+    ) -> Connection[Exclusion] | None:
+        context = info.context
+
+        def fetch(last: str | None, limit: int) -> Page:
+            return context.lists.exclusions(context.principal, sla_id, after=last, limit=limit)
+
+        return _connection(f"exclusions/{sla_id}", "id", first, after, fetch, exclusion_of, context)
+
+    @resolves(resource("statements", description="Every number of a statement down to windows and clauses"))
+    def explanation(self, info: Info, statement_id: strawberry.ID, windows: Listed = "lost") -> Explanation | None:
+        return explanation_of(info.context, statement_id, windows)
+
+    @resolves(resource("credits", description="Credit lines and reversal entries, by the start of their period"))
+    def credit_lines(
+        self,
+        info: Info,
+        sla_id: OfSla = None,
+        statement_id: OfStatement = None,
+        status: OfStatus = None,
+        first: First = DEFAULT_PAGE,
+        after: After = None,
+    ) -> Connection[CreditLine] | None:
+        context = info.context
+
+        def fetch(last: str | None, limit: int) -> Page:
+            return context.lists.credit_lines(
+                context.principal, sla_id=sla_id, statement_id=statement_id, status=status, after=last, limit=limit
+            )
+
+        listing = f"credit-lines/{sla_id or ''}/{statement_id or ''}/{status or ''}"
+        return _connection(listing, "id", first, after, fetch, credit_line_of, context)
+
+    @resolves(resource("credits", description="What can be or was claimed of a statement, incident by incident"))
+    def claims(self, info: Info, statement_id: strawberry.ID) -> list[Claim] | None:
+        return claims_of(info.context, statement_id)
 
     @resolves(strawberry.field(description="What was measured in a time window. customerId is the tenant"))
     def sla_report(self, info: Info, customer_id: strawberry.ID, time_window: TimeWindow) -> SlaReport | None:

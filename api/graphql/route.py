@@ -19,11 +19,12 @@ from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from api.auth.guard import AUTHENTICATED, SCOPES
-from api.graphql.context import RequestContext, ViolationLists
+from api.graphql.context import ListsAsked, RequestContext
 from api.graphql.errors import LimitExceeded, RequestUnusable, present_all
 from api.graphql.limits import Limits
 from api.graphql.schema import RoleSchema, Schemas
 from ledger.app.access import Principal
+from ledger.app.claims import ClaimDesk
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 from ledger.domain.canonical import parse_json
@@ -46,13 +47,15 @@ class GraphQLRequest:
 
 def create_graphql(
     queries_for: Callable[[Principal], Queries],
-    lists_for: Callable[[Principal], ViolationLists],
+    lists_for: Callable[[Principal], ListsAsked],
     *,
+    claims_for: Callable[[Principal], ClaimDesk | None] = lambda _principal: None,
     now_ns: Callable[[], int] = time.time_ns,
     strict: bool = False,
     limits: Limits | None = None,
 ) -> HTTPRouteHandler:
-    """The route handler. ``queries_for`` and ``lists_for`` give the questions and lists of the principal's tenant.
+    """The route handler. ``queries_for`` and ``lists_for`` give the questions and lists of the principal's tenant,
+    ``claims_for`` its claims, or None where none are taken.
 
     Where ``strict`` is set, or a request asks for it, one forbidden field refuses the whole operation. The handler
     takes the dependency ``principal``; without one the answer is 401.
@@ -85,6 +88,7 @@ def create_graphql(
             lists_for(principal),
             now_ns=now_ns,
             latency_cache=latency_cache,
+            claims=claims_for(principal),
             operation_name=asked.operation_name,
             strict=strict or asked.strict,
         )

@@ -77,7 +77,7 @@ class ClaimWrite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     "/v1/statements/{statement_id:str}/claims",
     summary="Claim credits",
     tag="credits",
-    scopes=(Scope.WRITE_CLAIMS,),
+    scopes=(Scope.WRITE_CLAIMS, Scope.READ_CREDITS),
     problems=(400, 404, 409, 413, 503),
 )
 def file_claims(

@@ -40,6 +40,10 @@ Status: TypeAlias = Annotated[
 ]
 
 
+_CHANGING = (Scope.WRITE_CREDITS, Scope.READ_CREDITS)
+"""The answer to a change has the line with its amount."""
+
+
 class Billing(msgspec.Struct, frozen=True):
     """Where billing has booked a line."""
 
@@ -126,7 +130,10 @@ def list_credit_lines(
 
 
 @writes(
-    "/v1/credit-lines/{line_id:str}/reverse", summary="Take a line back", tag="credits", scopes=(Scope.WRITE_CREDITS,)
+    "/v1/credit-lines/{line_id:str}/reverse",
+    summary="Take a line back",
+    tag="credits",
+    scopes=(Scope.WRITE_CREDITS, Scope.READ_CREDITS),
 )
 def reverse_credit_line(
     credit_desk: NamedDependency[CreditDesk],
@@ -141,7 +148,10 @@ def reverse_credit_line(
 
 
 @writes(
-    "/v1/credit-lines/{line_id:str}/apply", summary="Mark a line booked", tag="credits", scopes=(Scope.WRITE_CREDITS,)
+    "/v1/credit-lines/{line_id:str}/apply",
+    summary="Mark a line booked",
+    tag="credits",
+    scopes=(Scope.WRITE_CREDITS, Scope.READ_CREDITS),
 )
 def apply_credit_line(
     credit_desk: NamedDependency[CreditDesk],

@@ -132,8 +132,8 @@ FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
         "credit": frozenset({Scope.READ_CREDITS}),
         "credit_delta": frozenset({Scope.READ_CREDITS}),
         "objective_deltas": frozenset(METRIC_SCOPES.values()),
-        # The steps to the credit name tiers and base; the public signals hold the credit.
-        "trace": frozenset({Scope.READ_CREDITS, Scope.READ_THRESHOLDS}),
+        # The steps to the credit name counts, tiers and base; the public signals hold the credit.
+        "trace": frozenset({Scope.READ_CREDITS, Scope.READ_THRESHOLDS, *METRIC_SCOPES.values()}),
         # Why no circuit proves it is said in sentences about tiers, rules and limits of the terms.
         "unattested_reasons": frozenset({Scope.READ_CREDITS, Scope.READ_THRESHOLDS}),
         "attestation": frozenset({Scope.READ_PROOFS, Scope.READ_CREDITS}),
@@ -180,7 +180,7 @@ def metric_scopes(indicator: str | None) -> frozenset[Scope]:
     return _EVERY_METRIC if scope is None else frozenset({scope})
 
 
-BUNDLE_SCOPES = (Scope.READ_PROOFS, Scope.READ_CREDITS, Scope.READ_THRESHOLDS)
+BUNDLE_SCOPES = (Scope.READ_PROOFS, Scope.READ_CREDITS, Scope.READ_THRESHOLDS, *sorted(_EVERY_METRIC))
 """A bundle has the terms, the counts and the credit, each bound to the others: nothing of it can be left out."""
 
 AGREEMENT_SCOPES = frozenset(

@@ -77,11 +77,12 @@ class Lists:
     ) -> Page:
         """Violations by start."""
         with self._database.read() as tx:
+            among = _visible_agreements(tx, principal, sla_id)
             rows = tx.views.violations(
-                sla_ids=_visible_agreements(tx, principal, sla_id),
+                sla_ids=among,
                 state=state,
                 objective=objective,
-                after=place_of(after, tx.views.violation),
+                after=place_of(after, tx.views.violation, among),
                 limit=limit + 1,
             )
         return page_of([visible_violation(row, principal) for row in rows], limit, "id")
@@ -106,11 +107,12 @@ class Lists:
     ) -> Page:
         """Credit lines by start of their period. Whoever may see credits may see all of a line."""
         with self._database.read() as tx:
+            among = _visible_agreements(tx, principal, sla_id)
             rows = tx.views.credit_lines(
-                sla_ids=_visible_agreements(tx, principal, sla_id),
+                sla_ids=among,
                 statement_id=statement_id,
                 status=status,
-                after=place_of(after, tx.views.credit_line),
+                after=place_of(after, tx.views.credit_line, among),
                 limit=limit + 1,
             )
         return page_of(rows, limit, "id")

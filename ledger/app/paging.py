@@ -29,17 +29,26 @@ def page_of(rows: Sequence[Row], limit: int, id_name: str) -> Page:
     return Page(found, str(found[-1][id_name]) if len(rows) > limit else None)
 
 
-def place_of(after: str | None, find: Callable[[str], Row]) -> tuple[int, str] | None:
-    """(start, id) of the row named ``after``. Raises ``CursorInvalid`` where ``find`` knows none."""
-    return None if after is None else (row_of(after, find)["start_ns"], after)
+def place_of(
+    after: str | None, find: Callable[[str], Row], among: frozenset[str] | None = None
+) -> tuple[int, str] | None:
+    """(start, id) of the row named ``after``. Raises ``CursorInvalid`` as ``row_of`` does."""
+    return None if after is None else (row_of(after, find, among)["start_ns"], after)
 
 
-def row_of(after: str, find: Callable[[str], Row]) -> Row:
-    """The row named ``after``. Raises ``CursorInvalid`` where ``find`` knows none."""
+def row_of(after: str, find: Callable[[str], Row], among: frozenset[str] | None = None) -> Row:
+    """The row named ``after``, of the agreements ``among`` alone where they are given.
+
+    Raises ``CursorInvalid`` where there is none: a cursor is text that anybody can write, and one that names what is
+    not in the list must not tell whether it exists, or when.
+    """
     try:
-        return find(after)
+        row = find(after)
     except NotFound:
         raise no_place(after) from None
+    if among is not None and row["sla_id"] not in among:
+        raise no_place(after)
+    return row
 
 
 def no_place(after: str) -> CursorInvalid:

@@ -148,7 +148,7 @@ class Queries:
         """
         with self._database.read() as tx:
             if after is not None:
-                row_of(after, tx.views.agreement)
+                row_of(after, tx.views.agreement, among)
             rows = tx.views.agreements_page(sla_ids=among, after=after, limit=limit + 1)
         return page_of(rows, limit, "sla_id")
 
@@ -171,7 +171,8 @@ class Queries:
         Raises ``NotFound`` for an unknown agreement.
         """
         with self._database.read() as tx:
-            place, known = place_of(after, tx.views.statement), _known(tx, sla_id, among)
+            known = _known(tx, sla_id, among)
+            place = place_of(after, tx.views.statement, known)
             rows = tx.views.statements_page(sla_ids=known, after=place, newest=newest, limit=limit + 1)
         return page_of(rows, limit, "id")
 
@@ -201,7 +202,8 @@ class Queries:
         """
         with self._database.read() as tx:
             # Every credit is of a statement, and stands where that does.
-            place, known = place_of(after, tx.views.statement), _known(tx, sla_id, among)
+            known = _known(tx, sla_id, among)
+            place = place_of(after, tx.views.statement, known)
             rows = tx.views.credits(sla_ids=known, after=place, newest=newest, limit=limit + 1)
         return page_of(rows, limit, "statement_id")
 

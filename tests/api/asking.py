@@ -92,8 +92,18 @@ GRAPHQL = """{
   } } }
   agreements { edges { node { slaId service document } } }
   credits { edges { node { slaId credit { amount minorUnits } } } }
-  violations { edges { node { id slaId targetPercent credit { amount minorUnits } } } }
+  violations { edges { node { id slaId targetPercent clause credit { amount minorUnits } } } }
+  creditLines { edges { node { id slaId credit { amount minorUnits } } } }
 }"""
+ABOUT_ONE = """query ($sla: ID!, $statement: ID!) {
+  exclusions(slaId: $sla) { edges { node { id ruling why honoured { start end } } } }
+  explanation(statementId: $statement, windows: "all") {
+    statement coverage objectives credit exclusions violations creditLines restatement
+  }
+  claims(statementId: $statement) { claimId credit { amount minorUnits } status lineId }
+  budgets(slaId: $sla) { objective targetPercent allowed { decimal } bad }
+}"""
+"""What is asked about one agreement and one statement."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import yaml
 from litestar.testing import TestClient
 
 from ledger.app.access import ROLE_SCOPES, Role, Scope
-from tests.api.asking import GRAPHQL, World, ask, bearer, body_of, every_route
+from tests.api.asking import ABOUT_ONE, GRAPHQL, World, ask, bearer, body_of, every_route
 from tests.api.conftest import EXAMPLE, REGISTRY, TRACE, Ledger
 from tests.support.canaries import CANARIES, SPELLINGS, canary_document, found_in
 
@@ -180,11 +180,14 @@ def test_the_questions_reach_every_route(world: World, client: Client, values: d
 def test_graphql_withholds_what_rest_withholds(world: World, client: Client, values: dict[str, str]) -> None:
     found = {}
     for role in (Role.OPERATOR, Role.OPERATIONS_VIEWER):
-        answer = client.post("/graphql", json={"query": GRAPHQL}, headers=bearer(world.key(role)))
-        assert answer.status_code == 200
-        found[role] = found_in(answer)
-        denied = {each["extensions"]["code"] for each in answer.json().get("errors", [])}
-        assert denied == (set() if role is Role.OPERATOR else {"FORBIDDEN"})
+        found[role] = set()
+        variables = {"sla": values["sla_id"], "statement": values["statement_id"]}
+        for asked in ({"query": GRAPHQL}, {"query": ABOUT_ONE, "variables": variables}):
+            answer = client.post("/graphql", json=asked, headers=bearer(world.key(role)))
+            assert answer.status_code == 200
+            found[role] |= found_in(answer)
+            denied = {each["extensions"]["code"] for each in answer.json().get("errors", [])}
+            assert denied == (set() if role is Role.OPERATOR else {"FORBIDDEN"}), answer.text
     assert found[Role.OPERATOR] == set(CANARIES)
     assert found[Role.OPERATIONS_VIEWER] == set()
 
