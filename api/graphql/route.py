@@ -32,6 +32,7 @@ from ledger.errors import NotCanonical, Unauthenticated
 
 PATH = "/graphql"
 _OBJECTS = ("variables", "extensions")
+_HEADERS = {"Cache-Control": "no-store", "Vary": "Authorization"}
 _MEMBERS = {"query", "operationName", "variables", "extensions"}
 
 
@@ -54,8 +55,7 @@ def create_graphql(
     strict: bool = False,
     limits: Limits | None = None,
 ) -> HTTPRouteHandler:
-    """The route handler. ``queries_for`` and ``lists_for`` give the questions and lists of the principal's tenant,
-    ``claims_for`` its claims, or None where none are taken.
+    """The route handler. What ends in ``_for`` gives what the principal's tenant has; no claims where none are taken.
 
     Where ``strict`` is set, or a request asks for it, one forbidden field refuses the whole operation. The handler
     takes the dependency ``principal``; without one the answer is 401.
@@ -93,8 +93,7 @@ def create_graphql(
             strict=strict or asked.strict,
         )
         answer = msgspec.json.encode(run(schemas.of(principal.scopes), asked, context))
-        headers = {"Cache-Control": "no-store", "Vary": "Authorization"}
-        return Response(answer, media_type=MediaType.JSON, headers=headers)
+        return Response(answer, media_type=MediaType.JSON, headers=_HEADERS)
 
     return graphql
 

@@ -22,6 +22,7 @@ LATER = {
     "import": "ledger.cli.importing:import_slos",
     "keys": "ledger.cli.registering:keys",
     "list": "ledger.cli.lifecycle:list_",
+    "signing-bytes": "ledger.cli.registering:signing_bytes",
     "show": "ledger.cli.lifecycle:show",
     "terminate": "ledger.cli.lifecycle:terminate",
 }

@@ -11,6 +11,7 @@ from ledger.app.commands import Commands
 from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, opened, receipt_document
 from ledger.cli.output import note, print_json
+from ledger.cli.transfer import writing
 from ledger.errors import BadInput
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services
@@ -93,6 +94,35 @@ def digest(path: Path, data_dir: Path, first_period: str | None, database_url: s
         )
         return
     click.echo(f"0x{request.digest.hex()}")
+
+
+@click.command(
+    "signing-bytes", epilog="Exit codes: 0 shown; 2 not valid (the message names file, line, field), or --out is there."
+)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Write the bytes as they are to this new file.")
+@AS_JSON
+def signing_bytes(path: Path, out: Path | None, as_json: bool) -> None:
+    """Print, in hex, the bytes that each party signs of the agreement in FILE, signed or not (Ed25519, RFC 8032).
+
+    With keys of one's own nothing else is needed: the signature goes into the document, in hex, as signatures.issuer or
+    signatures.customer. What ends an agreement is printed by `agreements terminate` without signatures, what puts it on
+    chain by `agreements digest`.
+    """
+    agreement = read_agreement(path)
+    message = agreement.signing_message
+    if out is not None:
+        with writing(out) as file:
+            file.write(message)
+    if as_json:
+        parties = {"issuer": agreement.issuer, "customer": agreement.customer}
+        keys = {name: party.ed25519_public_key.hex() for name, party in parties.items()}
+        doc_sha256 = agreement.doc_sha256.hex()
+        print_json({"doc_sha256": doc_sha256, "message": message.hex(), "algorithm": "Ed25519", "public_keys": keys})
+    elif out is None:
+        click.echo(message.hex())
+    else:
+        click.echo(f"wrote {out}: {len(message)} bytes to sign with Ed25519")
 
 
 @click.command(epilog="Exit codes: 0 shown; 2 no such data directory.")

@@ -13,13 +13,14 @@ from ledger.app.bundles import build_opening
 from ledger.app.closing import Cause, close_period
 from ledger.app.observations import ReadRows, RecordedBatch, record_observations
 from ledger.app.statements import IssuedStatement, issued_for
-from ledger.attest.bundle_schema import TRUST_FORMAT
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.interval import Interval
+from ledger.wiring.chain_identity import ChainIdentity
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services
+from ledger.wiring.trust import trust_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +106,12 @@ def _evidence(services: Services, agreement: Agreement, batch: RecordedBatch, st
         opening = build_opening(tx, statement.id) if not statement.settlement.not_attestable else None
         vkey = services.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
     signer, anchor = services.log_signer, services.chain.anchor
-    trust = {
-        "format": TRUST_FORMAT,
-        "log": {"origin": signer.origin, "vkey": vkey},
-        "issuer_ed25519_public_key": agreement.issuer.ed25519_public_key.hex(),
-        "customer_ed25519_public_key": agreement.customer.ed25519_public_key.hex(),
-        "circuits": circuits,
-        "chain_id": str(anchor.chain_id),
-        "registry": anchor.registry,
-    }
+    trust = trust_document(
+        agreement,
+        circuits=circuits,
+        log={"origin": signer.origin, "vkey": vkey},
+        chain=ChainIdentity(anchor.chain_id, anchor.registry),
+    )
     return MainJob(
         batch=batch,
         statement=statement,

@@ -52,7 +52,7 @@ from ledger.wiring.making import make_data, make_keys, names_log_key, remember_f
 from ledger.wiring.pin import PinFile
 from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work
 from ledger.wiring.storage import open_storage
-from ledger.wiring.witness_client import read_witnesses
+from ledger.wiring.witness_client import HttpWitness, read_witnesses
 
 GUEST_KEY = "guest"
 EMBEDDED = WorkerSettings()
@@ -226,12 +226,17 @@ class Services:
         self.sign_log()
         return rotated
 
-    def _open_witnesses(self, notify: Notify) -> Cosigners:
+    @property
+    def witnesses(self) -> tuple[tuple[HttpWitness, ...], int]:
+        """The witnesses that this directory publishes by, and how many must cosign. Raises ``SettingInvalid``."""
         named = os.environ.get(WITNESSES_VARIABLE)
         path = Path(named) if named else self.folder / WITNESSES_FILE
-        if not named and not path.exists():
+        return read_witnesses(path) if named or path.exists() else ((), 0)
+
+    def _open_witnesses(self, notify: Notify) -> Cosigners:
+        witnesses, quorum = self.witnesses
+        if not witnesses:
             return NoWitnesses()
-        witnesses, quorum = read_witnesses(path)
         return WitnessedPublishing(self.database, witnesses, quorum, verify=verify, clock=self.clock, notify=notify)
 
     def _run_once(self) -> bool:

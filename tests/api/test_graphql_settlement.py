@@ -72,7 +72,7 @@ def test_it_is_what_rest_says(world: World, client: Client, about: dict[str, str
     (rest,) = client.get(f"/v1/agreements/{about['sla']}/exclusions", headers=headers).json()["items"]
     (node,) = [edge["node"] for edge in found["exclusions"]["edges"]]
     assert (node["id"], node["ruling"], node["why"]) == (rest["id"], "shortened", rest["why"])
-    assert node["honoured"]["start"] == rest["honoured"]["from"]["time"]
+    assert node["honoured"]["start"] == rest["honoured"]["from"]["rfc3339"]
     assert found["claims"] == []
 
 

@@ -66,6 +66,21 @@ def main_job(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Calla
     return run
 
 
+def test_the_files_that_are_exported_later_verify_as_those_of_the_demo(
+    proved: Data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = proved.bundle["statement"]["payload"]["statement_id"]
+    files = {kind: tmp_path / f"{kind}.json" for kind in ("bundle", "opening", "trust")}
+    data = ["--data", str(proved.folder)]
+    for kind, named in (("bundle", [name]), ("opening", [name]), ("trust", [])):
+        assert main([kind, "export", *named, *data, "--out", str(files[kind])]) == 0
+    assert "prove nothing about the provider" in capsys.readouterr().err
+    assert json.loads(files["trust"].read_bytes()) == json.loads((proved.folder / "trust.json").read_bytes())
+    assert files["opening"].read_bytes() == (proved.folder / "opening.json").read_bytes()
+    pins = ["--trust", str(files["trust"]), "--opening", str(files["opening"]), "--accept-dev"]
+    assert main(["verify", str(files["bundle"]), *pins]) == 0
+
+
 @pytest.fixture(scope="session")
 def proved(main_job: Callable[..., Data]) -> Data:
     return main_job("proved")

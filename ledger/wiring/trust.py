@@ -1,0 +1,70 @@
+"""The trust file of a ledger: what a bundle is checked against, as this data directory says it.
+
+Taken from the provider such pins prove nothing about the provider. They become worth something when each was compared
+with what was learnt another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ledger.app.agreements import timeline_of
+from ledger.app.attestations import proved_circuits
+from ledger.app.log_keys import log_keys
+from ledger.app.ports import Transaction
+from ledger.attest.bundle_schema import TRUST_FORMAT
+from ledger.domain.agreement import Agreement
+from ledger.merkle.cosignature import WitnessKey
+from ledger.merkle.key_history import LogKey
+from ledger.wiring.chain_identity import ChainIdentity
+from ledger.wiring.services import Services
+
+
+def trust_of(services: Services, tx: Transaction, sla_id: str) -> dict[str, Any]:
+    """The pins for bundles of an agreement, of its newest terms; raises ``NotFound``.
+
+    ``circuits`` are those whose proofs the ledger holds for this tenant. Witnesses are there where so many must cosign
+    what this directory publishes.
+    """
+    keys = log_keys(tx, services.log_signer.identity)
+    vkey = services.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
+    witnesses, quorum = services.witnesses
+    return trust_document(
+        timeline_of(tx, sla_id).newest,
+        circuits=proved_circuits(tx),
+        log={"origin": services.log_signer.origin, "vkey": vkey},
+        chain=services.chain_identity,
+        log_keys=keys,
+        witnesses=[witness.key for witness in witnesses],
+        quorum=quorum,
+    )
+
+
+def trust_document(
+    agreement: Agreement,
+    *,
+    circuits: Sequence[dict[str, Any]],
+    log: dict[str, str],
+    chain: ChainIdentity,
+    log_keys: Sequence[LogKey] = (),
+    witnesses: Sequence[WitnessKey] = (),
+    quorum: int = 0,
+) -> dict[str, Any]:
+    """The document (docs/attestation-format.md, section 12)."""
+    trust: dict[str, Any] = {
+        "format": TRUST_FORMAT,
+        "log": log,
+        "issuer_ed25519_public_key": agreement.issuer.ed25519_public_key.hex(),
+        "customer_ed25519_public_key": agreement.customer.ed25519_public_key.hex(),
+        "circuits": list(circuits),
+        "chain_id": str(chain.chain_id),
+        "registry": chain.registry,
+    }
+    if len(log_keys) > 1:
+        trust["log_keys"] = [
+            {"vkey": each.key.vkey(), "from_size": each.from_size, "until_size": each.until_size} for each in log_keys
+        ]
+    if quorum:
+        trust["witnesses"] = {"quorum": quorum, "vkeys": [key.vkey() for key in witnesses]}
+    return trust
