@@ -45,6 +45,7 @@ from api.rest import (
     webhooks,
     writing,
 )
+from ledger.app.budget_board import BudgetBoard
 from ledger.app.queries import Health
 from ledger.settings import LOOPBACK_HOSTS, EmbedSettings
 
@@ -117,7 +118,8 @@ def create_app(
     Handlers get ``principal`` and the desks of its tenant. Without ``guests`` there are no guest tokens. Raises
     ``TypeError`` for handlers that do not declare their scopes.
     """
-    meters = Meters(health) if desks.intake is None else Meters(health, desks.intake.outcomes.counts)
+    outcomes = dict if desks.intake is None else desks.intake.outcomes.counts
+    meters = Meters(health, outcomes, BudgetBoard(desks.queries))
     litestar = Litestar(
         route_handlers=[
             *HANDLERS,

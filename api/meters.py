@@ -1,19 +1,22 @@
 """What the server counts of itself, in the Prometheus text format.
 
-Gauges are read when they are asked for; requests are counted as they are answered, by route and not by address, so
-that nothing of a tenant shows.
+Gauges are read when they are asked for; requests are counted as they are answered, by route and not by address. Error
+budgets alone name tenants and agreements: the page is the operator's.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from ledger.app.budget_board import BudgetBoard
 from ledger.app.outbox import Stage
 from ledger.app.queries import Health, Readiness
 from ledger.domain.instant import SECOND_NS
+from ledger.errors import SlaLedgerError
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -22,11 +25,18 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 1
 class Meters:
     """Counts requests, and shows what ``health`` finds and what became of the bodies that ``outcomes`` counts."""
 
-    def __init__(self, health: Health, outcomes: Callable[[], Mapping[tuple[str, str], int]] = dict) -> None:
+    def __init__(
+        self,
+        health: Health,
+        outcomes: Callable[[], Mapping[tuple[str, str], int]] = dict,
+        budgets: BudgetBoard | None = None,
+    ) -> None:
         """``outcomes`` are counts by (route, outcome); see ``api.receiving.Outcomes``."""
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(_State(health))
         self._registry.register(_Bodies(outcomes))
+        if budgets is not None:
+            self._registry.register(_BudgetsLeft(budgets))
         self._requests = Counter(
             "sla_ledger_http_requests",
             "Requests answered",
@@ -114,6 +124,32 @@ class _Bodies:
         for (route, outcome), count in sorted(self._outcomes().items()):
             bodies.add_metric((outcome, route), count)
         yield bodies
+
+
+class _BudgetsLeft:
+    """A Prometheus collector over a ``BudgetBoard``."""
+
+    def __init__(self, board: BudgetBoard) -> None:
+        self._board = board
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        left = GaugeMetricFamily(
+            "sla_ledger_error_budget_remaining_ratio",
+            "Share of an objective's error budget that is left; below 0 where more than all is gone",
+            labels=("tenant", "agreement", "objective"),
+        )
+        try:
+            found = self._board.look()
+        except SlaLedgerError:
+            # No series: 0 would look like a budget that is gone.
+            return
+        for each in found:
+            value = -math.inf if each.left is None else float(each.left)
+            left.add_metric((each.tenant, each.sla_id[2:14], each.objective), value)
+        yield left
+        yield _gauge(
+            "sla_ledger_error_budget_agreements_left_out", "Agreements beyond those shown", self._board.left_out
+        )
 
 
 def _gauge(name: str, what: str, value: int) -> GaugeMetricFamily:

@@ -14,10 +14,13 @@ import yaml
 from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.api.conftest import Ledger
+
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "examples/alerts.yml"
 SECONDS = 'sla_ledger_outbox_{}_seconds{{stage="prove",instance="a"}}'
 WORKED = 'sla_ledger_outbox_worked{stage="prove",instance="a"}'
+BUDGET = 'sla_ledger_error_budget_remaining_ratio{tenant="default",agreement="1f",objective="ttft",instance="a"}'
 
 CASES: dict[str, dict[str, str]] = {
     "SlaLedgerDown": {'sla_ledger_ready{instance="a"}': "0x20"},
@@ -27,6 +30,7 @@ CASES: dict[str, dict[str, str]] = {
     "SlaLedgerLogNotSigned": {'sla_ledger_log_unsigned_seconds{instance="a"}': "0+60x20"},
     "SlaLedgerLogShrank": {'sla_ledger_log_leaves{instance="a"}': "1000x14 900x5"},
     "SlaLedgerChainLost": {'sla_ledger_chain_failures{instance="a"}': "1x20"},
+    "SlaLedgerErrorBudgetLow": {BUDGET: "0.4x5 0.05x14"},
     "SlaLedgerErrors": {'sla_ledger_http_requests_total{route="/v1/log",status="503",instance="a"}': "0+60x20"},
     "SlaLedgerSlow": {
         'sla_ledger_http_request_duration_seconds_bucket{le="1.0",instance="a"}': "0+9x20",
@@ -45,6 +49,7 @@ QUIET = {
     'sla_ledger_log_unsigned_seconds{instance="a"}': "0 6 0 6 0x16",
     'sla_ledger_log_leaves{instance="a"}': "1000+5x20",
     'sla_ledger_chain_failures{instance="a"}': "0x20",
+    BUDGET: "0.9 0.8 0.5 0.4x16",
     'sla_ledger_http_requests_total{route="/v1/log",status="200",instance="a"}': "0+600x20",
     'sla_ledger_http_requests_total{route="/v1/log",status="404",instance="a"}': "0+600x20",
 }
@@ -117,7 +122,10 @@ def test_every_rule_has_a_case_a_severity_and_says_what_to_do() -> None:
     assert all(rule["annotations"].keys() == {"summary", "action"} for rule in found.values())
 
 
-def test_the_series_exist_and_the_page_explains_each(client: TestClient[Any]) -> None:
+def test_the_series_exist_and_the_page_explains_each(client: TestClient[Any], ledger: Ledger) -> None:
+    sla_id = ledger.agreement(1)
+    ledger.window(sla_id)
+    ledger.statement(sla_id)
     client.get("/v1/log")
     families = list(text_string_to_metric_families(client.get("/metrics").text))
     served = {sample.name for family in families for sample in family.samples}

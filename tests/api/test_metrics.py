@@ -13,7 +13,9 @@ from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.meters import Meters
-from ledger.app.queries import Health
+from ledger.app import budget_board
+from ledger.app.budget_board import FRESH_S, SPEND_S, BudgetBoard
+from ledger.app.queries import Health, Queries
 from ledger.errors import Unavailable
 from tests.api.conftest import Ledger
 
@@ -106,3 +108,84 @@ def test_promtool_finds_nothing_to_mend(client: TestClient[Any]) -> None:
     text = client.get("/metrics").content
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
+
+
+def left(client: TestClient[Any]) -> dict[tuple[str, str, str], float]:
+    return {
+        tuple(dict(labels)[name] for name in ("tenant", "agreement", "objective")): value  # type: ignore[misc]
+        for (name, labels), value in samples(client).items()
+        if name == "sla_ledger_error_budget_remaining_ratio"
+    }
+
+
+def test_error_budgets_of_every_tenant_are_shown_by_what_is_left(client: TestClient[Any], ledger: Ledger) -> None:
+    own, others = ledger.agreement(1), ledger.of_tenant("alice").agreement(2)
+    for each, sla_id, bad in ((ledger, own, 0), (ledger.of_tenant("alice"), others, 1)):
+        each.window(sla_id, good=9_999, bad=bad)
+        each.statement(sla_id)
+    found = left(client)
+    # 99.95 % of 10000 may have 5 bad ones; one of them was.
+    assert found["alice", others[2:14], "availability"] == pytest.approx(0.8)
+    assert found["default", own[2:14], "availability"] == 1
+    assert {objective for _, _, objective in found} == {"availability", "ttft", "response"}
+    assert samples(client)["sla_ledger_error_budget_agreements_left_out", ()] == 0
+
+
+class TestBudgetBoard:
+    """A look costs no more than a moment, however many agreements there are."""
+
+    @pytest.fixture
+    def queries(self, ledger: Ledger) -> Queries:
+        for number in range(5):
+            sla_id = ledger.agreement(number)
+            ledger.window(sla_id)
+            ledger.statement(sla_id)
+        return Queries(ledger.database, bundles=ledger, chain_status=lambda: ledger.chain)
+
+    def board(self, queries: Queries, step_s: float) -> BudgetBoard:
+        self.now_s = 0.0
+
+        def now_s() -> float:
+            self.now_s += step_s
+            return self.now_s
+
+        return BudgetBoard(queries, now_s)
+
+    def test_what_is_fresh_is_not_read_again(self, queries: Queries, monkeypatch: pytest.MonkeyPatch) -> None:
+        board, reads = self.board(queries, 0.001), []
+        budgets = Queries.budgets
+
+        def counted(self: Queries, *arguments: Any, **options: Any) -> Any:
+            reads.append(arguments)
+            return budgets(self, *arguments, **options)
+
+        monkeypatch.setattr(Queries, "budgets", counted)
+        assert len(board.look()) == len(board.look()) == 15
+        assert len(reads) == 5
+        self.now_s += FRESH_S
+        board.look()
+        assert len(reads) == 10
+
+    def test_a_look_that_takes_long_goes_on_at_the_next_one(self, queries: Queries) -> None:
+        # Each agreement takes longer than a look may.
+        board = self.board(queries, SPEND_S * 0.6)
+        seen = []
+        for _ in range(6):
+            seen.append(len({each.sla_id for each in board.look()}))
+        assert seen == sorted(seen)
+        assert seen[0] < 5
+        assert seen[-1] == 5
+
+    def test_of_too_many_agreements_it_says_how_many_are_left_out(
+        self, queries: Queries, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(budget_board, "MAX_AGREEMENTS", 3)
+        board = self.board(queries, 0.001)
+        assert len({each.sla_id for each in board.look()}) == 3
+        assert board.left_out > 0
+
+    def test_where_nothing_may_fail_one_failure_leaves_no_share(self) -> None:
+        nothing = {"numerator": "0", "denominator": "1"}
+        row = {"allowed": nothing, "remaining": nothing, "bad": 0}
+        assert budget_board._left(row) == 1
+        assert budget_board._left({**row, "bad": 1}) is None
