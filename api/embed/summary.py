@@ -86,7 +86,7 @@ class SummaryCell(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Annotated[
         str | None,
         msgspec.Meta(
-            description="clean, undecided (nothing failed for sure), failures, missed (below the target); "
+            description="clean, undecided (nothing failed for sure), failures, missed (a violation is in it); "
             "null: nothing was valid"
         ),
     ]

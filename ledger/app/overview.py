@@ -19,7 +19,6 @@ from ledger.app.ports import Transaction
 from ledger.domain.budget import burn_rate
 from ledger.domain.indicators import REQUESTS
 from ledger.domain.money import BASIS_POINTS, percent_ppb
-from ledger.domain.verdict import ObjectiveState, judge
 from ledger.domain.violations import unit_of_counts
 from ledger.domain.window import WindowState
 from ledger.errors import NotFound
@@ -57,9 +56,12 @@ class ObjectiveNow:
 
 @dataclass(frozen=True, slots=True)
 class BarCell:
-    """Counts of one objective in one bar. ``verdict``: clean (nothing failed), failures, missed (below the target),
+    """Counts of one objective in one bar. ``verdict``: clean (nothing failed), failures, missed (a violation is in it),
     undecided (nothing failed for sure, and something may have) or None where nothing was valid. For a reader without
-    the target it is never ``missed``."""
+    the target it is never ``missed``.
+
+    Counts alone do not tell what is missed: by minutes, intervals or slices a window breaks the promise or keeps it
+    otherwise than by its share of good requests. What the ledger judged does, and that is its violations."""
 
     good: int
     bad: int
@@ -136,7 +138,7 @@ def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period:
         statements=tuple(_settled(row, principal) for row in rows[:MAX_PERIODS]),
         statement_count=len(rows),
         objectives=tuple(_objective_now(terms, shown, principal) for terms in objectives),
-        bars=tuple(bars(windows, visible, targets=principal.holds(Scope.READ_THRESHOLDS))),
+        bars=tuple(bars(windows, visible, broken=_broken(violations, principal))),
         violations=tuple(violations[:MAX_VIOLATIONS]) if may_violations else None,
         violation_count=len(violations),
         credit_lines=tuple(lines[:MAX_LINES]) if may_credits else None,
@@ -189,10 +191,23 @@ class ObjectiveTerms:
         return percent_ppb(self.target)
 
 
-def bars(windows: Sequence[Row], objectives: Sequence[ObjectiveTerms], *, targets: bool) -> Iterator[Bar]:
+def _broken(violations: Sequence[Row], principal: Principal) -> Mapping[str, frozenset[int]]:
+    """The windows that broke an objective's promise, by objective. Which those are says on which side of the target
+    they lie, so for a reader without it there are none."""
+    found: dict[str, frozenset[int]] = {}
+    if principal.holds(Scope.READ_THRESHOLDS):
+        for row in violations:
+            run = range(row["first_window"], row["first_window"] + row["windows"])
+            found[row["objective"]] = found.get(row["objective"], frozenset()) | frozenset(run)
+    return found
+
+
+def bars(
+    windows: Sequence[Row], objectives: Sequence[ObjectiveTerms], *, broken: Mapping[str, frozenset[int]]
+) -> Iterator[Bar]:
     """Windows as at most ``MAX_BARS`` bars, each of equally many windows but the last.
 
-    ``targets`` False: verdicts do not tell on which side of the target a bar lies.
+    ``broken`` has the windows, by objective, in which the ledger found a violation.
     """
     size = -(-len(windows) // MAX_BARS)
     for start in range(0, len(windows), size or 1):
@@ -203,7 +218,7 @@ def bars(windows: Sequence[Row], objectives: Sequence[ObjectiveTerms], *, target
             windows=len(group),
             state=_bar_state(group),
             excluded_requests=sum(map(_left_out, group)),
-            cells={terms.id: _bar_cell(group, terms, targets=targets) for terms in objectives},
+            cells={terms.id: _bar_cell(group, terms.id, broken.get(terms.id, frozenset())) for terms in objectives},
         )
 
 
@@ -223,13 +238,12 @@ def _bar_state(group: Sequence[Row]) -> str:
     return str(WindowState.OBSERVED) if counted else "idle"
 
 
-def _bar_cell(group: Sequence[Row], terms: ObjectiveTerms, *, targets: bool) -> BarCell:
-    cells = [row["cells"][terms.id] for row in group if terms.id in row["cells"]]
+def _bar_cell(group: Sequence[Row], objective: str, broken: frozenset[int]) -> BarCell:
+    cells = [row["cells"][objective] for row in group if objective in row["cells"]]
     good, bad, undecided = (sum(cell.get(name, 0) for cell in cells) for name in ("good", "bad", "undecided"))
-    valid = good + bad + undecided
-    if valid == 0:
+    if good + bad + undecided == 0:
         return BarCell(good, bad, undecided, None)
-    if targets and judge(good, valid, terms.target_ppb, undecided) is ObjectiveState.BREACHED:
+    if any(row["index"] in broken for row in group):
         return BarCell(good, bad, undecided, "missed")
     return BarCell(good, bad, undecided, "failures" if bad else "undecided" if undecided else "clean")
 

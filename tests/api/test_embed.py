@@ -169,7 +169,7 @@ def test_figures_say_what_they_count_and_what_is_undecided(ledger: Ledger, clien
         ("questions", "questions", 6),
     ]
     cell = found["bars"][0]["cells"]["refusal"]
-    assert (cell["undecided"], cell["attainment_percent"], cell["verdict"]) == (6, "90.0000", "failures")
+    assert (cell["undecided"], cell["attainment_percent"], cell["verdict"]) == (6, "90.0000", "missed")
     assert found["violations"][0]["unit"] == "questions"
     (window,) = client.get(f"/v1/windows?sla_id={sla_id}&period={FIRST}/P1D").json()["items"]
     refusal = window["objectives"][2]

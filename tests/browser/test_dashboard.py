@@ -296,7 +296,7 @@ def test_keyboard(reader: Reader) -> None:
     reader.settled()
     choose_first_day(page)
     chart = page.get_by_role("slider").first
-    assert "below target: 3" in (chart.get_attribute("aria-label") or "")
+    assert "promise broken: 3" in (chart.get_attribute("aria-label") or "")
     chart.focus()
     page.keyboard.press("Home")
     expect(chart).to_have_attribute("aria-valuenow", "1")
@@ -304,7 +304,7 @@ def test_keyboard(reader: Reader) -> None:
         page.keyboard.press("ArrowRight")
     expect(chart).to_have_attribute("aria-valuenow", "10")
     said = chart.get_attribute("aria-valuetext") or ""
-    assert "below target" in said
+    assert "promise broken" in said
     assert "requests" in said
     expect(page.locator(".uptime .readout")).to_have_text(said)
     page.keyboard.press("End")
@@ -349,7 +349,7 @@ def test_the_table_says_what_the_bars_show(reader: Reader) -> None:
     page.locator(".uptime details.table summary").click()
     rows = page.locator(".uptime tbody tr")
     expect(rows).to_have_count(24)
-    assert sum("below target" in text for text in rows.all_text_contents()) == 3
+    assert sum("promise broken" in text for text in rows.all_text_contents()) == 3
 
 
 def test_narrow_and_still(make_reader: MakeReader) -> None:
