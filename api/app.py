@@ -118,8 +118,7 @@ def create_app(
     Handlers get ``principal`` and the desks of its tenant. Without ``guests`` there are no guest tokens. Raises
     ``TypeError`` for handlers that do not declare their scopes.
     """
-    outcomes = dict if desks.intake is None else desks.intake.outcomes.counts
-    meters = Meters(health, outcomes, BudgetBoard(desks.queries))
+    meters = _meters(desks, health)
     litestar = Litestar(
         route_handlers=[
             *HANDLERS,
@@ -154,6 +153,11 @@ def create_app(
         log_size=desks.queries.log_size,
         count=meters.answered,
     )
+
+
+def _meters(desks: Desks, health: Health) -> Meters:
+    outcomes = dict if desks.intake is None else desks.intake.outcomes.counts
+    return Meters(health, outcomes, BudgetBoard(desks.queries))
 
 
 def _openapi() -> OpenAPIConfig:
