@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ledger.errors import CosignatureInvalid, QuorumUnmet, VerifierKeyInvalid
-from ledger.merkle.note import NoteSignature, Verify, key_id, parse_typed_vkey, require_key, typed_vkey
+from ledger.merkle.note import NamedKey, NoteSignature, Verify, parse_typed_vkey
 
 COSIGNATURE_V1 = 0x04
 MAX_TIMESTAMP_S = (1 << 63) - 1
@@ -24,25 +24,10 @@ SignBytes = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class WitnessKey:
-    """A witness's Ed25519 public key under its name. Raises VerifierKeyInvalid.
+class WitnessKey(NamedKey):
+    """The key that a witness cosigns with. A log's key with the same bytes cannot pose as it, nor it as a log's."""
 
-    Its key id differs from that of a log's key with the same bytes, so neither can pose as the other.
-    """
-
-    name: str
-    public_key: bytes
-
-    def __post_init__(self) -> None:
-        require_key(self.name, self.public_key)
-
-    @property
-    def key_id(self) -> bytes:
-        return key_id(self.name, COSIGNATURE_V1, self.public_key)
-
-    def vkey(self) -> str:
-        """The key as one line: ``name+hash+base64(0x04 || public key)``."""
-        return typed_vkey(self.name, COSIGNATURE_V1, self.public_key)
+    KEY_TYPE = COSIGNATURE_V1
 
 
 @dataclass(frozen=True, slots=True)

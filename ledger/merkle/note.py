@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ledger.errors import NoteInvalid, NoteUnverified, VerifierKeyInvalid
 
@@ -42,8 +42,13 @@ class NoteSigner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class VerifierKey:
-    """An Ed25519 public key (32 bytes) under the name it signs notes with. Raises VerifierKeyInvalid."""
+class NamedKey:
+    """An Ed25519 public key (32 bytes) under the name of its holder, of a type. Raises VerifierKeyInvalid.
+
+    Keys of two types differ in their key ids even where name and bytes are the same, and are never equal.
+    """
+
+    KEY_TYPE: ClassVar[int]
 
     name: str
     public_key: bytes
@@ -54,11 +59,18 @@ class VerifierKey:
     @property
     def key_id(self) -> bytes:
         """The four bytes that, with the name, mark this key's signatures in a note."""
-        return key_id(self.name, ED25519, self.public_key)
+        return key_id(self.name, self.KEY_TYPE, self.public_key)
 
     def vkey(self) -> str:
-        """The key as one line: ``name+hash+base64(0x01 || public key)``."""
-        return typed_vkey(self.name, ED25519, self.public_key)
+        """The key as one line: ``name+hash+base64(type || public key)``."""
+        return typed_vkey(self.name, self.KEY_TYPE, self.public_key)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifierKey(NamedKey):
+    """The key that a log signs its notes with."""
+
+    KEY_TYPE = ED25519
 
 
 @dataclass(frozen=True, slots=True)
