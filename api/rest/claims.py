@@ -34,7 +34,7 @@ class FiledClaim(msgspec.Struct, frozen=True, kw_only=True):
     violation_id: _VIOLATION
     credit: Money
     line_id: str
-    evidence: Annotated[Digest | None, msgspec.Meta(description="SHA-256 of the bundle that it stands on")]
+    evidence: Annotated[Digest | None, msgspec.Meta(description="SHA-256 of the batch of facts that it stands on")]
     by: str | None
     deadline: Instant
 
@@ -69,7 +69,7 @@ class ClaimWrite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     violation_id: Annotated[str, msgspec.Meta(max_length=140, description="Null: all that is open")] | None = None
     evidence: (
-        Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", description="SHA-256 of the bundle it stands on")] | None
+        Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", description="SHA-256 of a batch handed in")] | None
     ) = None
 
 

@@ -23,7 +23,14 @@ from ledger.app.windows import load_windows
 from ledger.domain.claims import deadline_ns
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import Clock, format_instant_ns
-from ledger.domain.naming import claim_id, claims_stream, credit_line_id, credit_lines_stream, violation_id
+from ledger.domain.naming import (
+    claim_id,
+    claims_stream,
+    credit_line_id,
+    credit_lines_stream,
+    observations_stream,
+    violation_id,
+)
 from ledger.domain.violations import violations
 from ledger.domain.window import period_named
 from ledger.errors import ClaimRefused, IdempotencyConflict, NotFound
@@ -57,7 +64,7 @@ class Claimable:
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """Who claims, and under which Idempotency-Key. ``evidence``: SHA-256 of the bundle the claim stands on."""
+    """Who claims, and under which Idempotency-Key. ``evidence``: SHA-256 of the batch of facts the claim stands on."""
 
     request: str
     by: str | None
@@ -85,7 +92,8 @@ class ClaimDesk:
         """Claim what a statement credits for one violation, or all that is still open, and issue the lines.
 
         The same request again gives the same claims. Raises ``ClaimRefused`` (too late, claimed before, nothing
-        credited, another version of the statement), and ``IdempotencyConflict`` for a key that was used otherwise.
+        credited, another version of the statement, evidence that the ledger does not have), and
+        ``IdempotencyConflict`` for a key that was used otherwise.
         """
         with self.database.begin() as tx:
             event, registered = self._statement(tx, statement_id)
@@ -141,6 +149,7 @@ def file_claims(tx: Transaction, book: _Book, violation: str | None, asked: Clai
     if before:
         return _same(before, book, violation, asked)
     _require_newest(book)
+    _require_evidence(tx, book.registered, asked.evidence)
     chosen = _chosen(_claimables(tx, book, asked.now_ns), violation, book.asked)
     registered, issued, period = book.registered, book.issued, book.issued.settlement.period
     stream = credit_lines_stream(issued.id)
@@ -183,6 +192,18 @@ def _require_newest(book: _Book) -> None:
             f"{book.asked} was replaced by {book.issued.id}; claim what that one credits",
             statement_id=book.asked,
             newest=book.issued.id,
+        )
+
+
+def _require_evidence(tx: Transaction, registered: RegisteredAgreement, evidence: str | None) -> None:
+    """Raises ``ClaimRefused`` for a digest of which nobody could look at what it is of."""
+    if evidence is None:
+        return
+    stream = observations_stream(registered.sla_id, registered.agreement.source)
+    if not any(event.payload["digest"] == evidence for event in tx.events.stream(stream)):
+        raise ClaimRefused(
+            f"evidence: {evidence} is no batch of facts about this agreement; hand it in first, or claim without it",
+            evidence=evidence,
         )
 
 

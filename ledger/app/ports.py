@@ -60,8 +60,8 @@ class EventStore(Protocol):
         """
         ...
 
-    def stream(self, stream: str) -> Iterator[StoredEvent]:
-        """The events of one stream in order of version; empty where there is none."""
+    def stream(self, stream: str, *, start: int = 0) -> Iterator[StoredEvent]:
+        """The events of one stream from version ``start`` on, in order; empty where there is none."""
         ...
 
     def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:

@@ -9,8 +9,9 @@ was recorded about the service at the time, and the worst requests with their tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement
@@ -34,12 +35,13 @@ _FACTS = ("target", "from_ns", "to_ns", "windows", "good", "valid", "bad", "wors
 
 @dataclass(frozen=True, slots=True)
 class _Recorder:
-    """What the events of one period have in common. ``batches`` are (digest, from, to) of the facts judged."""
+    """What the events of one period have in common. ``batches`` gives (digest, from, to) of the facts judged; it is
+    asked where an event is to be recorded, and else nothing is read."""
 
     tx: Transaction
     registered: RegisteredAgreement
     period: Period
-    batches: Sequence[tuple[str, int, int]]
+    batches: Callable[[], Sequence[tuple[str, int, int]]]
     found: Sequence[Violation]
     excluded: Excluded
     find_evidence: FindEvidence
@@ -125,7 +127,7 @@ class _Recorder:
         }
 
     def _inputs(self, start_ns: int, end_ns: int) -> set[str]:
-        return {digest for digest, from_ns, to_ns in self.batches if from_ns < end_ns and start_ns < to_ns}
+        return {digest for digest, from_ns, to_ns in self.batches() if from_ns < end_ns and start_ns < to_ns}
 
     def _worst_requests(self) -> Mapping[tuple[str, int], Sequence[dict[str, Any]]]:
         """Of every violation of the period, looked for together and only where an event is to be recorded."""
@@ -161,7 +163,7 @@ def record_violations(
         following = event.version + 1
         last[event.payload["violation_id"]] = event.type, event.payload
     found_now, excluded = violations(registered.agreement, judged.windows), judged.excluded
-    batches = _batches(tx, registered, judged)
+    batches = cache(partial(_batches, tx, registered, judged))
     recorder = _Recorder(tx, registered, period, batches, found_now, excluded, find_evidence, find_requests, now_ns)
     current = {
         violation_id(registered.sla_id, period.first, found.objective.id, found.first_window): found

@@ -2,7 +2,8 @@
 
 A follower of the log looks which agreements got facts since its last look, and judges the periods they are about, as
 closing will do. Judging follows from the facts alone, so a period that was judged on the way is closed with the same
-windows, statement and credit as one that was not. A closed period is left to its restatements.
+windows, statement and credit as one that was not. A closed period is left to its restatements. What a look has read of
+a period is kept for the next one (``ledger.app.period_facts``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ledger.app.agreements import RegisteredAgreement, load_timeline, timeline_o
 from ledger.app.closing import closing_of
 from ledger.app.evidence import Attestor
 from ledger.app.observations import ReadRows
+from ledger.app.period_facts import KeptPeriods
 from ledger.app.ports import Database, Receipt, Transaction
 from ledger.app.telemetry import FindEvidence
 from ledger.app.violation_rows import FindRequests
@@ -42,6 +44,7 @@ class Judge:
     find_evidence: FindEvidence
     find_requests: FindRequests
     clock: Clock
+    kept: KeptPeriods = field(default_factory=KeptPeriods)
 
     def judge(self, tx: Transaction, registered: RegisteredAgreement, period: Period) -> tuple[Receipt, ...]:
         """Judge a period that began and was not closed; what was appended about its violations.
@@ -59,7 +62,7 @@ class Judge:
         # Where the terms change, the period is judged by those in force in it.
         found = load_timeline(tx, registered.sla_id, self.attestor)
         registered = found.of(found.timeline.starting(period.first)[0])
-        judged = evaluate_windows(tx, registered, period, read_rows=self.read_rows, running=True)
+        judged = evaluate_windows(tx, registered, period, read_rows=self.read_rows, running=True, kept=self.kept)
         return record_violations(
             tx,
             registered,

@@ -75,7 +75,7 @@ def claims() -> None:
 @STATEMENT
 @DATA
 @click.option("--violation", metavar="ID", help="Claim for this incident alone. Default: for all that is open.")
-@click.option("--evidence", metavar="SHA256", help="SHA-256 of the bundle that the claim stands on, in hex.")
+@click.option("--evidence", metavar="SHA256", help="SHA-256 of the batch of facts that the claim stands on, in hex.")
 @click.option("--request", metavar="KEY", help="Names the request: again under the same key it is done once.")
 @TENANT
 @DATABASE

@@ -45,7 +45,7 @@ CLAIM_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "line_id": LINE_ID,
         "currency": CURRENCY,
         "minor_units": MINOR_UNITS,
-        # The SHA-256 of the bundle that the customer stands on.
+        # The SHA-256 of the batch of facts that the customer stands on.
         "evidence": Nullable(SHA256),
         "deadline_ns": INSTANT_NS,
     },

@@ -100,6 +100,10 @@ class Evaluator:
         if period is not None:
             self._take(period)
 
+    def declare(self, spans: Sequence[Interval]) -> None:
+        """Windows are observed in these spans, instead of those given before, and in no others."""
+        self._spans, self._partial = union(spans), True
+
     def add(self, row: RequestRow | RowRejection) -> Verdict | RowRejection:
         """Count one row. A rejection that this scope makes comes back as ``RowRejection``."""
         if isinstance(row, RowRejection):

@@ -124,6 +124,10 @@ class FactBook(ABC, Generic[R]):
         self._batches: list[list[R]] = [[]]
         self._implausible: list[tuple[R, Refused]] = []
 
+    def declare(self, spans: Sequence[Interval]) -> None:
+        """Windows are observed in these spans, instead of those given before."""
+        self._spans = union(spans)
+
     def add_all(self, rows: Iterable[R | RowRejection], *, within: Sequence[Interval] = ()) -> None:
         """Take the rows of one batch; ``within`` are the spans declared for it, none: nothing lies outside."""
         self._batches.append([])

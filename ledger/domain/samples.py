@@ -137,6 +137,10 @@ class SampleBook:
         self._first_batch: dict[bytes, int] = {}
         self._conflicts: dict[bytes, Conflict] = {}
 
+    def declare(self, spans: Sequence[Interval]) -> None:
+        """Windows are observed in these spans, instead of those given before."""
+        self._spans = union(spans)
+
     def add_all(self, rows: SampleRows, *, within: Sequence[Interval] = ()) -> None:
         """Take the rows of one batch; ``within`` are the spans declared for it, none: nothing lies outside."""
         self._reaches.append(set())

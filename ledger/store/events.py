@@ -114,13 +114,12 @@ class SqlEvents:
         seqs = repeat(None) if placed.first_seq is None else count(placed.first_seq)
         return tuple(map(Receipt, ids, repeat(stream), versions, seqs))
 
-    def stream(self, stream: str) -> Iterator[StoredEvent]:
+    def stream(self, stream: str, *, start: int = 0) -> Iterator[StoredEvent]:
         page = (
             _STORED.where(_event.tenant == self._tenant, _event.stream == stream, _event.version >= bindparam("start"))
             .order_by(_event.version)
             .limit(_PAGE)
         )
-        start = 0
         while found := self._fetch(page, start=start):
             yield from found
             start = found[-1].version + 1

@@ -77,8 +77,8 @@ class MemoryEvents:
         self.views.write(change for event in stored for change in apply(event))
         return tuple(Receipt.of(event) for event in stored)
 
-    def stream(self, stream: str) -> Iterator[StoredEvent]:
-        return map(upcast.current, self.handle.state.streams.get((self.tenant, stream), ()))
+    def stream(self, stream: str, *, start: int = 0) -> Iterator[StoredEvent]:
+        return map(upcast.current, self.handle.state.streams.get((self.tenant, stream), ())[start:])
 
     def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
         return [upcast.current(event) for event in self.handle.state.log[max(seq, 0) :][:limit]]

@@ -22,6 +22,7 @@ from ledger.app.observations import record_observations
 from ledger.app.outbox import OutboxRunner
 from ledger.app.queries import Health, Queries
 from ledger.app.webhook_desk import WebhookDesk
+from ledger.domain.naming import observations_stream
 from ledger.domain.window import period_named
 from ledger.ingest.facts import read_facts
 from ledger.settings import WorkerSettings
@@ -115,6 +116,13 @@ def problem(response: Any, status: int, code: str) -> Any:
     return response.json()["data"]
 
 
+def batch_of(services: Services, sla_id: str) -> str:
+    with services.database.read() as tx:
+        source = load_agreement(tx, sla_id, services.attestor).agreement.source
+        (event,) = tx.events.stream(observations_stream(sla_id, source))
+        return str(event.payload["digest"])
+
+
 def test_finance_hands_in_and_the_customer_claims(services: Services, as_: As, sla_id: str) -> None:
     finance, customer = as_(Role.FINANCE), as_(Role.CUSTOMER_ADMIN)
     path = f"/v1/agreements/{sla_id}/charges"
@@ -132,13 +140,16 @@ def test_finance_hands_in_and_the_customer_claims(services: Services, as_: As, s
     assert found["deadline"]["rfc3339"] == f"{DAY + timedelta(days=31)}T00:00:00Z"
     assert customer.get("/v1/credit-lines").json()["items"] == []
     key = {"idempotency-key": "k1"}
-    filed = customer.post(claims, json={"evidence": "ab" * 32}, headers=key)
+    unknown = problem(customer.post(claims, json={"evidence": "ab" * 32}, headers=key), 409, "claim_refused")
+    assert unknown["evidence"] == "ab" * 32
+    batch = batch_of(services, sla_id)
+    filed = customer.post(claims, json={"evidence": batch}, headers=key)
     assert filed.status_code == 200, filed.text
     (claim,) = filed.json()["items"]
-    assert (claim["by"], claim["evidence"]) == ("the customer_admin", "ab" * 32)
+    assert (claim["by"], claim["evidence"]) == ("the customer_admin", batch)
     (line,) = customer.get("/v1/credit-lines").json()["items"]
     assert (line["id"], line["credit"]["minor_units"]) == (claim["line_id"], "50000")
-    assert customer.post(claims, json={"evidence": "ab" * 32}, headers=key).json() == filed.json()
+    assert customer.post(claims, json={"evidence": batch}, headers=key).json() == filed.json()
     data = problem(customer.post(claims, json={}, headers={"idempotency-key": "k2"}), 409, "claim_refused")
     assert data["deadline"] == found["deadline"]["rfc3339"]
     problem(customer.post(claims, json={}, headers=key), 409, "idempotency_conflict")

@@ -164,6 +164,15 @@ def test_a_long_stream_is_read_whole(database: AnyDatabase) -> None:
         assert [event.version for event in tx.events.stream("windows/a")] == list(range(2050))
 
 
+def test_a_stream_is_read_from_a_version_on(database: AnyDatabase) -> None:
+    with database.begin() as tx:
+        tx.events.append("windows/a", windows(5), expected_version=0)
+    with database.read() as tx:
+        assert [event.version for event in tx.events.stream("windows/a", start=3)] == [3, 4]
+        assert list(tx.events.stream("windows/a", start=5)) == []
+        assert list(tx.events.stream("windows/b", start=1)) == []
+
+
 def test_a_clock_that_jumps_back_reorders_nothing(database: AnyDatabase, clock: StepClock) -> None:
     with database.begin() as tx:
         tx.events.append("windows/a", windows(1), expected_version=0)

@@ -10,6 +10,7 @@ from ledger.app.charges import ChargeDesk
 from ledger.app.claims import ClaimDesk, ClaimStatus
 from ledger.app.credit_changes import CreditDesk
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.naming import observations_stream
 from ledger.errors import (
     ChargesRefused,
     ClaimDeadlinePassed,
@@ -65,6 +66,12 @@ def name(desk: Desk) -> str:
     return str(statements(desk)[-1]["statement_id"])
 
 
+def batches(desk: Desk) -> list[str]:
+    with desk.database.read() as tx:
+        stream = observations_stream(sla_id(desk), desk.agreement.source)
+        return [event.payload["digest"] for event in tx.events.stream(stream)]
+
+
 class TestClaims:
     def test_the_statement_says_what_would_be_credited_and_nothing_is_owed(self, desk: Desk) -> None:
         (statement,) = statements(desk)
@@ -79,16 +86,16 @@ class TestClaims:
 
     def test_a_claim_in_time_issues_its_line(self, desk: Desk) -> None:
         _, second = claims(desk).of(name(desk))
-        filed = claims(desk).file(
-            name(desk), violation=second.violation_id, evidence="ab" * 32, request="k1", by="customer"
-        )
+        (batch,) = batches(desk)
+        chosen = second.violation_id
+        filed = claims(desk).file(name(desk), violation=chosen, evidence=batch, request="k1", by="customer")
         assert [(claim["claim_id"], claim["minor_units"]) for claim in filed] == [(second.claim_id, "266667")]
         assert owed(desk) == 266_667
         assert lines(desk, name(desk)) == [("w10", 266_667)]
         first, second = claims(desk).of(name(desk))
         assert (first.status, second.status) == (ClaimStatus.OPEN, ClaimStatus.FILED)
         assert second.filed is not None
-        assert second.filed["evidence"] == "ab" * 32
+        assert second.filed["evidence"] == batch
         # The rest, all at once.
         claims(desk).file(name(desk), request="k2")
         assert owed(desk) == 400_000
@@ -99,6 +106,13 @@ class TestClaims:
         assert owed(desk) == 400_000
         with pytest.raises(IdempotencyConflict):
             claims(desk).file(name(desk), request="k1", evidence="cd" * 32)
+
+    def test_evidence_that_nobody_handed_in_is_refused_by_name(self, desk: Desk) -> None:
+        with pytest.raises(ClaimRefused, match=f"{'ab' * 32} is no batch of facts about this agreement") as error:
+            claims(desk).file(name(desk), request="k1", evidence="ab" * 32)
+        assert error.value.data["evidence"] == "ab" * 32
+        assert {each.status for each in claims(desk).of(name(desk))} == {ClaimStatus.OPEN}
+        assert owed(desk) == 0
 
     def test_a_duplicate_is_refused_with_its_line_and_the_deadline(self, desk: Desk) -> None:
         second = claims(desk).of(name(desk))[1]
@@ -268,3 +282,100 @@ class TestCharges:
     def test_an_agreed_base_takes_no_charges(self, desk: Desk) -> None:
         with pytest.raises(ChargesRefused, match="is agreed on"):
             charges(desk).record(sla_id(desk), DAY, [line()])
+
+
+REGIONS = ("eu", "us")
+LEVELS = ("up", "fast")
+
+
+def two_regions(combine: str) -> Desk:
+    """Two levels of service promised in each of two regions, each by its own requests."""
+    steps = {"up": ("99", "10"), "fast": ("99", "5")}
+    objectives, tiers = [], {}
+    for region in REGIONS:
+        for level in LEVELS:
+            latency = {"indicator": "first_token_latency", "threshold_ms": "800"}
+            objectives.append(
+                {
+                    "id": f"{region}-{level}",
+                    "method": "total_ratio",
+                    "target": "99.9",
+                    "where": {"region": region},
+                    "scope": {"region": region},
+                    **({"indicator": "availability"} if level == "up" else latency),
+                }
+            )
+            below, percent = steps[level]
+            tiers[f"{region}-{level}"] = [{"below": below, "credit_percent": percent}]
+    compensation = {
+        **make_desk().agreement.document["compensation"],
+        "rules": [{"kind": "tiered", "method": "tiered-v1", "tiers": tiers}],
+        "tiers_combine": combine,
+        "caps": {},
+        "minimum": "0",
+    }
+    desk = make_desk(objectives=objectives, compensation=compensation, settlement=THIRTY_DAYS)
+    return at_the_end(desk)
+
+
+def outage(region: str, hour: int, *, count: int = 2) -> list[dict[str, Any]]:
+    """One incident that breaks both levels of a region: some requests fail, and some are slow."""
+    at = f"2023-06-14T{hour:02}:00:00Z"
+    down = [row(f"{region}-{hour}-d{n}", at=at, error_code=500, region=region) for n in range(count)]
+    slow = [row(f"{region}-{hour}-s{n}", at=at, ttft_s=5.0, e2e_s=6.0, region=region) for n in range(count)]
+    return down + slow
+
+
+def claimed(desk: Desk) -> list[tuple[str | None, str, int]]:
+    found = claims(desk).of(name(desk))
+    assert len({each.claim_id for each in found}) == len(found)
+    return [(each.objective, each.scope, each.minor_units) for each in found]
+
+
+class TestDoubleCounting:
+    """Of one incident the best single level is paid, and each scope and incident is claimed once."""
+
+    def test_an_outage_of_both_regions_is_the_best_single_level(self) -> None:
+        desk = two_regions("best")
+        hand_in(desk, row("a", region="eu"), row("b", region="us"), *outage("eu", 3), *outage("us", 3))
+        close(desk)
+        found = claimed(desk)
+        assert {objective for objective, _, _ in found} <= {"eu-up", "us-up"}
+        assert sum(units for _, _, units in found) == 80_000
+        filed = claims(desk).file(name(desk), request="k1")
+        assert {(each["sla_id"], each["period"], each["scope"], each["objective"]) for each in filed} == {
+            (sla_id(desk), DAY, scope, objective) for objective, scope, _ in found
+        }
+        with pytest.raises(ClaimRefused, match="filed before"):
+            claims(desk).file(name(desk), request="k2")
+        assert owed(desk) == 80_000
+
+    def test_added_up_each_scope_and_level_is_a_claim_of_its_own(self) -> None:
+        desk = two_regions("sum")
+        hand_in(desk, row("a", region="eu"), row("b", region="us"), *outage("eu", 3), *outage("us", 3))
+        close(desk)
+        assert claimed(desk) == [
+            ("eu-fast", "region=eu", 60_000),
+            ("eu-up", "region=eu", 60_000),
+            ("us-fast", "region=us", 60_000),
+            ("us-up", "region=us", 60_000),
+        ]
+
+    def test_overlaps_counted_twice_uptime_monitor_287(self) -> None:
+        """The same outage told by two batches of one source, and one that overlaps it, are one violation."""
+        desk = two_regions("sum")
+        hand_in(desk, row("a", region="eu"), *outage("eu", 3))
+        hand_in(desk, *outage("eu", 3), *outage("eu", 4))
+        close(desk)
+        whole = claimed(desk)
+        other = two_regions("sum")
+        hand_in(other, row("a", region="eu"), *outage("eu", 3), *outage("eu", 4))
+        close(other)
+        assert whole == claimed(other)
+        assert [objective for objective, _, _ in whole] == ["eu-fast", "eu-up"]
+
+    def test_an_outage_in_one_region_is_none_of_the_other(self) -> None:
+        desk = two_regions("sum")
+        hand_in(desk, row("a", region="eu"), row("b", region="us"), *outage("eu", 3))
+        close(desk)
+        assert {scope for _, scope, _ in claimed(desk)} == {"region=eu"}

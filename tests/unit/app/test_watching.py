@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ledger.app.closing import Cause, close_period
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.exclusions import AskedExclusion, ExclusionDesk, load_excluded
+from ledger.app.period_facts import KeptPeriods, PeriodFacts
 from ledger.app.statements import issue_statement
 from ledger.app.violations import record_violations
 from ledger.app.watching import Judge, Watch
 from ledger.app.windows import evaluate_windows
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.events import StoredEvent
 from ledger.domain.interval import Interval
 from ledger.domain.naming import statement_stream, violations_stream, windows_stream
-from ledger.errors import PeriodClosed, PeriodNotBegun
+from ledger.errors import PeriodClosed, PeriodNotBegun, StorageUnavailable
+from ledger.store.memory import MemoryDatabase
+from ledger.store.memory_events import MemoryEvents
+from tests.conformance.samples import SeededRandomness
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
 from tests.unit.app.test_exclusions import MEMBERS
 from tests.unit.app.test_settling import record
@@ -218,3 +225,114 @@ def _windows(day: Day) -> Any:
 def _violations(day: Day) -> Any:
     with day.desk.database.read() as tx:
         return tx.views.violations(limit=100)
+
+
+class Reads:
+    """Counts what looks at a period read: batches, and events of streams."""
+
+    def __init__(self, day: Day, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.batches, self.events = 0, 0
+        stream, rows = MemoryEvents.stream, day.judge.read_rows
+
+        def counted_stream(events: MemoryEvents, name: str, *, start: int = 0) -> Iterator[StoredEvent]:
+            for event in stream(events, name, start=start):
+                self.events += event.type in ("window_evaluated", "observations_recorded")
+                yield event
+
+        def counted_rows(data: bytes) -> Any:
+            self.batches += 1
+            return rows(data)
+
+        monkeypatch.setattr(MemoryEvents, "stream", counted_stream)
+        day.watch.judge = replace(day.judge, read_rows=counted_rows)
+
+    def of(self, look: Callable[[], object]) -> tuple[int, int]:
+        self.batches, self.events = 0, 0
+        look()
+        return self.batches, self.events
+
+
+def test_a_look_reads_what_came_in_since_the_last_one_however_much_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    day = Day(make_desk())
+    reads, found = Reads(day, monkeypatch), []
+    for hour in range(24):
+        day.hour(hour, good(hour, f"g{hour}"))
+        found.append(reads.of(day.watch.judge_new))
+    # One batch; the event before and the one that came, of batches and of judgements.
+    assert set(found[2:]) == {(1, 4)}
+    assert reads.of(day.watch.judge_new) == (0, 0)
+
+
+def test_what_is_kept_is_bounded_and_what_is_not_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    day = Day(make_desk())
+    day.judge = replace(day.judge, kept=KeptPeriods(limit=35))
+    day.watch = Watch(day.desk.database, day.judge)
+    reads, found = Reads(day, monkeypatch), []
+    for hour in range(6):
+        day.hour(hour, good(hour, f"g{hour}"))
+        found.append(reads.of(day.watch.judge_new))
+    # A row for each hour and ten for each judgement read: after the fifth look it is more than that.
+    assert [batches for batches, _ in found] == [1, 1, 1, 1, 1, 6]
+
+
+@pytest.mark.parametrize("change", ["declared for more", "a replayed row", "another body", "excluded"])
+def test_a_kept_period_comes_to_what_one_read_anew_does(change: str) -> None:
+    day = Day(make_desk(**MEMBERS))
+    for hour in range(4):
+        day.hour(hour, good(hour, f"g{hour}"), bad(hour, f"b{hour}"))
+        day.watch.judge_new()
+    if change == "declared for more":
+        record(day.desk, log(good(1, "g1"), bad(1, "b1")), day.desk.period.interval)
+    elif change == "a replayed row":
+        day.hour(4, good(4, "g4"), good(4, "g4"))
+    elif change == "another body":
+        day.hour(4, bad(4, "g2"), bad(4, "x"))
+    elif change == "excluded":
+        hour_ns = day.start_ns + 3 * HOUR_NS
+        asked = AskedExclusion("d", "dispute", hour_ns, hour_ns + HOUR_NS, "agreed", approved_by="both")
+        ExclusionDesk(day.desk.database, day.desk.attestor, day.clock).record(day.registered.sla_id, asked)
+    day.hour(5, good(5, "last"))
+    day.watch.judge_new()
+    with day.desk.database.begin() as tx:
+        excluded = load_excluded(tx, day.registered.sla_id, day.registered.agreement, day.desk.period)
+        kept, _ = day.judge.kept.take(day.registered.sla_id, day.desk.period)
+        assert kept is not None
+        anew = PeriodFacts.read(tx, day.registered, day.desk.period, excluded)
+        assert kept.judge(tx, read_rows) == anew.judge(tx, read_rows)
+
+
+def test_a_look_that_fails_leaves_nothing_half_done_behind() -> None:
+    day = Day(make_desk())
+    day.hour(0, good(0, "a"))
+    day.watch.judge_new()
+    honest = day.judge.read_rows
+
+    def failing(data: bytes) -> Any:
+        yield from list(honest(data))[:1]
+        raise StorageUnavailable("the disk went away")
+
+    day.watch.judge = replace(day.judge, read_rows=failing)
+    day.hour(1, good(1, "b"), bad(1, "c"))
+    with pytest.raises(StorageUnavailable):
+        day.watch.judge_new()
+    day.watch.judge = day.judge
+    day.hour(2, good(2, "d"))
+    day.watch.judge_new()
+    assert [(row["cells"]["availability"]["good"], row["cells"]["availability"]["bad"]) for row in _windows(day)] == [
+        (1, 0),
+        (1, 1),
+        (1, 0),
+    ]
+
+
+def test_another_stream_in_the_place_of_the_one_that_was_read_is_read_whole() -> None:
+    """As after a restore, or where two tenants have the same agreement."""
+    one, desk = Day(make_desk()), make_desk()
+    other = Day(replace(desk, database=MemoryDatabase(desk.clock, SeededRandomness(8))))
+    one.hour(0, good(0, "a"), bad(0, "b"))
+    one.watch.judge_new()
+    other.watch.judge = replace(other.judge, kept=one.judge.kept)
+    other.hour(0, good(0, "x"))
+    other.watch.judge_new()
+    (row,) = _windows(other)
+    assert row["cells"]["availability"] == {"good": 1, "bad": 0}
