@@ -18,9 +18,10 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.charges import Charges, charges_for, charges_period
 from ledger.domain.evaluation import Evaluator
+from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.interval import Interval
-from ledger.domain.log_kinds import OUTAGES, REQUESTS, SAMPLES
+from ledger.domain.log_kinds import COUNTERS, OUTAGES, REQUESTS, SAMPLES
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import VerdictCounts
 from ledger.domain.samples import SampleBook
@@ -50,6 +51,7 @@ Exit codes:
     help="Heartbeat log (NDJSON), where the agreement shows coverage by heartbeats; needs --period.",
 )
 @click.option("--outages", type=click.Path(path_type=Path), help="Outage list (NDJSON).")
+@click.option("--counters", type=click.Path(path_type=Path), help="Counter log (NDJSON).")
 @click.option("--service", help="Stands in for the service the agreement names; terms_hash is then the altered one's.")
 @click.option("--period", "period_text", help="Such as 2023-12-19/P1D. Default: the one period that holds all rows.")
 @click.option(
@@ -73,6 +75,7 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     samples_path: Path | None,
     heartbeats_path: Path | None,
     outages: Path | None,
+    counters: Path | None,
     service: str | None,
     period_text: str | None,
     span_texts: tuple[str, ...],
@@ -87,7 +90,7 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     agreement = read_agreement(agreement_path)
     if service is not None:
         agreement = agreement.for_service(service)
-    given = require_logs(agreement, {REQUESTS: requests_path, OUTAGES: outages})
+    given = require_logs(agreement, {REQUESTS: requests_path, OUTAGES: outages, COUNTERS: counters})
     period = period_named(agreement, period_text) if period_text is not None else None
     spans = [parse_span(text) for text in span_texts]
     alive, unusable = _alive(agreement, period, heartbeats_path, spans)
@@ -209,7 +212,7 @@ def _print(document: dict[str, Any], settlement: Settlement, evaluator: Evaluato
         f"{document['duplicates']} duplicates, {document['conflicts']} conflicts; "
         f"{sum(evaluator.excluded_requests().values())} excluded by a clause"
     )
-    for name in (SAMPLES, OUTAGES):
+    for name in (SAMPLES, *BOOKS):
         if (verdicts := document.get(name)) is not None:
             click.echo(f"{name.capitalize()} " + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
     if uncounted := evaluator.uncounted_requests():

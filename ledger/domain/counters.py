@@ -13,7 +13,7 @@ of all. Nothing is extrapolated to the edges of a span, so good never exceeds al
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
@@ -58,32 +58,40 @@ class Counters:
 
         Raises ``ImplausibleCounts`` where a series falls within one start.
         """
-        found: dict[Hashable, Fraction] = {}
-        for series, by_instant in self._series.items():
-            readings = [
-                each for _, each in sorted(by_instant.items()) if each is not None and each.at_ns <= within.end_ns
-            ]
-            if readings:
-                found[series] = self._increase(series, readings, within)
-        return found
+        return {
+            series: sum((size for _, size in self._steps_of(series, readings, within)), Fraction(0))
+            for series, readings in self._readings(within)
+        }
+
+    def steps(self, within: Interval) -> Iterator[tuple[int, Fraction]]:
+        """The steps that ``total`` sums up: the instant at which each was seen, and its size."""
+        for series, readings in self._readings(within):
+            yield from self._steps_of(series, readings, within)
+
+    def read_at(self) -> set[int]:
+        """The instants at which a series was read."""
+        return {at_ns for found in self._series.values() for at_ns, each in found.items() if each is not None}
 
     def total(self, within: Interval) -> Fraction:
         """The sum of all increases; 0 where there is no series: what never happened has none."""
         return sum(self.increases(within).values(), Fraction(0))
 
+    def _readings(self, within: Interval) -> Iterator[tuple[Hashable, list[_Reading]]]:
+        for series, by_instant in self._series.items():
+            found = [each for _, each in sorted(by_instant.items()) if each is not None and each.at_ns <= within.end_ns]
+            if found:
+                yield series, found
+
     @staticmethod
-    def _increase(series: Hashable, readings: list[_Reading], within: Interval) -> Fraction:
+    def _steps_of(series: Hashable, readings: list[_Reading], within: Interval) -> Iterator[tuple[int, Fraction]]:
         before = sum(each.at_ns <= within.start_ns for each in readings)
         counted = readings[max(before - 1, 0) :]
         first = counted[0]
         began_here = first.start_ns is not None and within.start_ns <= first.start_ns and first.at_ns > within.start_ns
-        increase = first.value if began_here else Fraction(0)
+        if began_here:
+            yield first.at_ns, first.value
         for earlier, later in pairwise(counted):
-            if _restarted(series, earlier, later):
-                increase += later.value
-            else:
-                increase += later.value - earlier.value
-        return increase
+            yield later.at_ns, later.value if _restarted(series, earlier, later) else later.value - earlier.value
 
 
 def counted_cell(

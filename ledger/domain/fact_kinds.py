@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ledger.domain.counter_log import CounterBook
 from ledger.domain.feeds import FactBook, FactKind
 from ledger.domain.outages import OutageBook
 
-BOOKS: Mapping[str, type[FactBook[Any]]] = {book.kind.name: book for book in (OutageBook,)}
+BOOKS: Mapping[str, type[FactBook[Any]]] = {book.kind.name: book for book in (OutageBook, CounterBook)}
 KINDS: Mapping[type, FactKind[Any]] = {book.kind.row: book.kind for book in BOOKS.values()}

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 from ledger.domain.feeds import Facts
-from ledger.domain.log_kinds import HEARTBEATS, OUTAGES, REQUESTS, SAMPLES, format_of
+from ledger.domain.log_kinds import COUNTERS, HEARTBEATS, OUTAGES, REQUESTS, SAMPLES, format_of
+from ledger.ingest.counter_log import CounterLog
 from ledger.ingest.heartbeat_log import HeartbeatLog
 from ledger.ingest.outage_list import OutageList
 from ledger.ingest.request_log import RequestLog
@@ -18,6 +19,7 @@ READERS: Mapping[str, Callable[[BinaryIO, str], Facts]] = {
     SAMPLES: SampleLog,
     HEARTBEATS: HeartbeatLog,
     OUTAGES: OutageList,
+    COUNTERS: CounterLog,
 }
 
 

@@ -8,9 +8,7 @@ texts that may be missing. Other keys are free and part of the row's body.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, BinaryIO
@@ -19,11 +17,8 @@ from ledger.domain.indicators import INDICATORS, SAMPLE_INDICATORS
 from ledger.domain.observation import DIGEST_BYTES, Reason, RowRejection, SampleRow
 from ledger.ingest.bulk_rows import MAX_ID_CHARS
 from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown, text_of
-from ledger.ingest.row_members import MAX_TEXT_CHARS, optional_text, required
+from ledger.ingest.row_members import MAX_TEXT_CHARS, exact_value, optional_text, required
 
-MAX_VALUE_DIGITS = 30
-
-_DECIMAL = re.compile(r"-?\d{1,30}(\.\d{1,30})?", re.ASCII)
 _SAID = "say good and bad, good and total, or value"
 
 
@@ -71,7 +66,7 @@ def _said(body: Mapping[str, Any]) -> tuple[tuple[int, int, int] | None, Fractio
     """Counts or value. More good than all gives a negative bad, which is refused where counts are judged."""
     fields = {field for field in ("good", "bad", "undecided", "total", "value") if body.get(field) is not None}
     if fields == {"value"}:
-        return None, _value(body["value"])
+        return None, exact_value(body, "value")
     if fields - {"undecided"} == {"good", "bad"}:
         return (_count(body, "good"), _count(body, "bad"), _count(body, "undecided")), None
     if fields - {"undecided"} == {"good", "total"}:
@@ -88,15 +83,3 @@ def _count(body: Mapping[str, Any], field: str) -> int:
     if type(count) is not int:
         raise RowUnusable(Reason.FIELD_INVALID, field, f"must be a whole number, not {shown(count)}")
     return count
-
-
-def _value(said: Any) -> Fraction:
-    if type(said) is int or (type(said) is Decimal and said.is_finite()):
-        said = format(Decimal(said), "f") if abs(Decimal(said).adjusted()) <= MAX_VALUE_DIGITS else ""
-    if type(said) is not str or not _DECIMAL.fullmatch(said):
-        raise RowUnusable(
-            Reason.FIELD_INVALID,
-            "value",
-            f"must be a number, or its decimal text, of at most {MAX_VALUE_DIGITS} digits before and after the point",
-        )
-    return Fraction(said)

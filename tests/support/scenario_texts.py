@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
-from ledger.domain.log_kinds import OUTAGES
+from ledger.domain.log_kinds import COUNTERS, OUTAGES
 from tests.unit.domain.samples import put
 
 _WHOLE_NUMBERS = {
@@ -85,7 +85,11 @@ def _outage(name: str, *words: str) -> dict[str, Any]:
     return {"outage_id": name, **dict(zip(("from", "to"), times, strict=False)), **_members(words)}
 
 
-_FEED_ROWS: dict[str, Callable[..., dict[str, Any]]] = {OUTAGES: _outage}
+def _counter(counter: str, series: str, time: str, value: str, *words: str) -> dict[str, Any]:
+    return {"counter": counter, "series": {"pod": series}, "at": instant(time), "value": value, **_members(words)}
+
+
+_FEED_ROWS: dict[str, Callable[..., dict[str, Any]]] = {OUTAGES: _outage, COUNTERS: _counter}
 
 
 def _typed(value: Any, name: str = "") -> Any:

@@ -23,6 +23,8 @@ LOGS = {kind: EXAMPLES / f"{kind}.ndjson" for kind in BOOKS}
 FIGURES = {
     # 4 after midnight, 20 of two that overlap, 6 of a revised one
     "uptime": (1410, 1440, "breached"),
+    # pod a 12 * 100 until it restarts, 40 and 11 * 100 after, pod b 24 * 50; errors of a 12 and 2
+    "errors": (3540 - 14, 3540, "met"),
 }
 
 
@@ -38,6 +40,7 @@ def settle(capfd: pytest.CaptureFixture[str], *more: object, without: str = "", 
 def test_the_feeds_come_to_what_one_works_out_by_hand(capfd: pytest.CaptureFixture[str]) -> None:
     said = settle(capfd)
     assert {each["id"]: (each["good"], each["valid"], each["verdict"]) for each in said["objectives"]} == FIGURES
+    assert said["counters"]["accepted"] == 100
     assert said["outages"] == {"accepted": 7, "rejected": 0, "duplicates": 1, "conflicts": 0}
 
 

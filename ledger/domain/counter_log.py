@@ -1,0 +1,128 @@
+"""Readings of request counters as facts: which window counts what, exactly.
+
+A counter's series rise until their process starts again (``ledger.domain.counters``), so one reading alone counts
+nothing: each step from a reading of a series to its next counts, whole, in the window in which it was seen. A window
+has the readings after its first instant up to and with its last: one that was taken as the window ended is the last of
+that window, and where the steps of the next begin. Readings from before the period are where its first steps begin.
+
+A window in which no series of the counter of all was read has no data, whatever was declared: nobody looked. Another
+value for a series and instant is a conflict, and then that is no reading: what happened until it is seen in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.counters import Counters
+from ledger.domain.feeds import FactBook, FactKind
+from ledger.domain.instant import format_instant_ns
+from ledger.domain.interval import Interval
+from ledger.domain.log_kinds import COUNTERS
+from ledger.domain.objective import Objective
+from ledger.domain.observation import Reason
+from ledger.domain.samples import Refused
+from ledger.domain.series_readings import about, counts_in, reading_places, stands_by, touched
+from ledger.domain.window import Cell, Window
+from ledger.errors import ImplausibleCounts
+
+MAX_VALUE = 2**63
+
+
+class CounterRow(NamedTuple):
+    """One usable row of a counter log: the value of one series of a counter at an instant.
+
+    ``series`` is the canonical text of its labels; ``body_digest`` is over value and start alone, so that the same
+    reading from two places is one. ``start_ns`` is when the process began to count, None where nobody knows.
+    """
+
+    line: int
+    counter: str
+    series: str
+    body_digest: bytes
+    service: str
+    at_ns: int
+    value: Fraction
+    start_ns: int | None
+
+
+def _refused(agreement: Agreement, row: CounterRow) -> Refused | None:
+    named = {
+        name
+        for each in agreement.objectives
+        if each.source.kind == COUNTERS
+        for name in (each.source.total, each.source.good, each.source.bad)
+    }
+    if row.counter not in named:
+        return Refused(Reason.NOT_PROMISED, "counter", f"no objective is counted from {row.counter[:80]!r}")
+    if not 0 <= row.value < MAX_VALUE or row.value.denominator != 1:
+        return Refused(Reason.IMPLAUSIBLE, "value", f"a counter of requests is a whole number from 0, not {row.value}")
+    if row.start_ns is not None and row.start_ns > row.at_ns:
+        return Refused(Reason.IMPLAUSIBLE, "start", "a process cannot have begun after its counter was read")
+    return None
+
+
+COUNTER_FACTS = FactKind(
+    name=COUNTERS,
+    row=CounterRow,
+    identity=lambda row: f"{row.counter}{row.series}@{row.at_ns}",
+    refused=_refused,
+    about=about,
+    counts_in=counts_in,
+    stands_by=stands_by,
+    touched=lambda new, known: touched(new, known, lambda row: (row.counter, row.series)),
+    only_later=True,
+)
+
+
+class CounterBook(FactBook[CounterRow]):
+    """The readings that reach into one period."""
+
+    kind = COUNTER_FACTS
+
+    def _cells(self, objective: Objective, windows: Sequence[Window]) -> Sequence[Cell | None]:
+        source = objective.source
+        all_of, part_of = self._counters(source.total), self._counters(source.good or source.bad)
+        total, part = self._by_window(all_of), self._by_window(part_of)
+        looked = {at for at_ns in all_of.read_at() for at in self._windows_of(Interval(at_ns - 1, at_ns))}
+        found: list[Cell | None] = []
+        for at in range(len(windows)):
+            count = part.get(at, 0)
+            good = count if source.good is not None else total.get(at, 0) - count
+            found.append(_cell(good, total.get(at, 0), windows[at]) if at in looked else None)
+        return found
+
+    def _reach(self) -> Mapping[str, Iterable[int]]:
+        places = reading_places(self._rows, lambda row: (row.counter, row.series))
+        return {
+            self.kind.identity(row): {at for place in found for at in self._windows_of(place)} for row, found in places
+        }
+
+    def _counters(self, name: str | None) -> Counters:
+        found = Counters()
+        for row in self._rows:
+            if row.counter == name:
+                found.add(row.series, row.at_ns, row.value, row.start_ns)
+        return found
+
+    def _by_window(self, counters: Counters) -> dict[int, int]:
+        """The steps seen in each window, without those seen in excluded time. All are whole: so are the readings."""
+        found: dict[int, int] = {}
+        for at_ns, size in counters.steps(self._period.interval):
+            if self._excluded.position(at_ns - 1) is None:
+                (window,) = self._windows_of(Interval(at_ns - 1, at_ns))
+                found[window] = found.get(window, 0) + int(size)
+        return found
+
+
+def _cell(good: int, valid: int, window: Window) -> Cell:
+    if not 0 <= good <= valid:
+        raise ImplausibleCounts(
+            f"{good} good of {valid} valid requests in the window from {format_instant_ns(window.interval.start_ns)}: "
+            "read the counters of an objective at one instant, and correct the source",
+            good=good,
+            valid=valid,
+        )
+    return Cell(good, valid - good)
