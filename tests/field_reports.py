@@ -17,24 +17,32 @@ class FieldReport(NamedTuple):
 
 _HISTOGRAM = "unit/domain/test_histogram.py"
 _RATIO = "unit/domain/methods/test_ratio.py"
+_COUNTERS = "unit/app/test_counter_feed.py"
 _OUTAGES = "unit/app/test_outage_feed.py"
 _SAMPLES = "unit/domain/test_samples.py"
 
 FIELD_REPORTS = {
     "pyrra#981": FieldReport(
         "counters are summed before their rate is taken, so one restart is everybody's",
-        ("unit/domain/test_counters.py::test_pyrra_981_a_restart_of_one_pod_is_none_of_the_others",),
+        (
+            f"{_COUNTERS}::test_pyrra_981_a_restart_of_one_pod_is_none_of_the_others",
+            "unit/domain/test_counters.py::test_pyrra_981_a_restart_of_one_pod_is_none_of_the_others",
+        ),
     ),
     "slo-generator#319": FieldReport(
         "more good than all is taken for above 100 %",
         (
+            f"{_COUNTERS}::test_slo_generator_319_more_good_than_all_is_refused_and_not_100_percent",
             "unit/domain/test_counters.py::test_slo_generator_319_more_good_than_all_is_refused_and_not_100_percent",
             f"{_SAMPLES}::test_slo_generator_319_more_good_than_all_blocks_settlement_until_it_is_answered",
         ),
     ),
     "slo-generator#42": FieldReport(
         "where nothing failed there is no report",
-        ("unit/domain/test_counters.py::test_slo_generator_42_without_an_error_series_nothing_failed",),
+        (
+            f"{_COUNTERS}::test_slo_generator_42_without_an_error_series_nothing_failed",
+            "unit/domain/test_counters.py::test_slo_generator_42_without_an_error_series_nothing_failed",
+        ),
     ),
     "sloth#133": FieldReport(
         "an idle slice is not a number, and so is all that it is part of",

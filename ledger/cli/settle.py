@@ -94,11 +94,7 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     period = period_named(agreement, period_text) if period_text is not None else None
     spans = [parse_span(text) for text in span_texts]
     alive, unusable = _alive(agreement, period, heartbeats_path, spans)
-    evaluator = (
-        Evaluator(agreement, period, spans=spans)
-        if alive is None
-        else Evaluator(agreement, period, spans=[*spans, *alive], declared=spans)
-    )
+    evaluator = _evaluator(agreement, period, spans, alive)
     if requests_path is not None:
         unusable += _read_requests(requests_path, agreement, evaluator)
     if evaluator.period is None:
@@ -120,6 +116,14 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     else:
         _print(document, settlement, evaluator)
     return 1 if strict and unusable else 0
+
+
+def _evaluator(
+    agreement: Agreement, period: Period | None, spans: Sequence[Interval], alive: Sequence[Interval] | None
+) -> Evaluator:
+    if alive is None:
+        return Evaluator(agreement, period, spans=spans)
+    return Evaluator(agreement, period, spans=[*spans, *alive], declared=spans)
 
 
 def _alive(

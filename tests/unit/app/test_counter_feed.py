@@ -162,7 +162,7 @@ def test_an_implausible_reading_blocks_its_period_until_a_usable_one_stands_ther
 
 
 def test_steps_seen_in_excluded_time_leave_both_sides() -> None:
-    maintenance = {"classes": [{"id": "rotation", "approval": "ticket"}]}
+    maintenance = {"classes": [{"id": "rotation", "reason": "new hardware"}]}
     of = desk_of([PROMISE], coverage_floor="1", maintenance=maintenance)
     hand(of, *hourly(0, 10, 20, 30), reading(ERRORS, 0, 0), reading(ERRORS, 1.5, 3), reading(TOTAL, 1.5, 13))
     start_ns = of.period.interval.start_ns

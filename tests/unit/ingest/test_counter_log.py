@@ -35,7 +35,7 @@ def test_a_row_is_read_as_it_stands() -> None:
     assert found._replace(body_digest=b"") == expected
 
 
-@pytest.mark.parametrize("value", ["12", 12.0, "12.000", 1.2e1])
+@pytest.mark.parametrize("value", ["12", 12.0, "12.000"])
 def test_a_value_is_a_number_however_it_is_written(value: object) -> None:
     assert one({**ROW, "value": value, "host": "another"}).body_digest == one(ROW).body_digest
 
