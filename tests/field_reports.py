@@ -35,6 +35,7 @@ FIELD_REPORTS = {
             f"{_COUNTERS}::test_slo_generator_319_more_good_than_all_is_refused_and_not_100_percent",
             "unit/domain/test_counters.py::test_slo_generator_319_more_good_than_all_is_refused_and_not_100_percent",
             f"{_SAMPLES}::test_slo_generator_319_more_good_than_all_blocks_settlement_until_it_is_answered",
+            "unit/domain/test_window.py::test_sli_above_one_is_refused_slo_generator_319",
         ),
     ),
     "slo-generator#42": FieldReport(
