@@ -17,6 +17,7 @@ from typing import Any
 
 from ledger.domain import calendar, money
 from ledger.domain.agreement_schema import AGREEMENT, HEARTBEAT
+from ledger.domain.alignment import check_alignment
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation_terms import Compensation, read_compensation
 from ledger.domain.exclusion_terms import ExclusionTerms, read_exclusion_terms
@@ -296,6 +297,7 @@ def _check_calendar(agreement: Agreement) -> None:
     # Each period, because clock changes and months make some shorter or longer than others.
     agreement.check_windows()
     _check_lengths(agreement)
+    check_alignment(agreement)
     if agreement.settlement.by_claim:
         waits_s = agreement.closes_at_latest_s or agreement.grace_seconds
         check_deadline(agreement.settlement.deadline, agreement.periods, agreement.window_seconds, waits_s)

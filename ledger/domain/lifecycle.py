@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.alignment import check_alignment
 from ledger.domain.calendar import Period
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
@@ -226,13 +227,15 @@ def check_notice(timeline: Timeline, notice: Notice, *, now_ns: int) -> None:
 
 
 def _check_split(agreement: Agreement, day: date) -> None:
-    """That terms which end on a day leave no time without a period, and parts that their windows fill."""
+    """That terms which end on a day leave no time without a period, and parts that their windows fill and that are
+    aligned as they say."""
     if day >= agreement.effective_until:
         return
     ended = agreement.ending_on(day)
     if ended.periods.empty:
         raise fail("effective", f"{day}: the terms would end before their first period")
     ended.check_windows()
+    check_alignment(ended)
 
 
 def _member(document: Mapping[str, Any], path: Sequence[str]) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ledger.domain.alignment import ALIGNMENT
 from ledger.domain.indicators import LATENCIES, REQUEST_INDICATORS, SAMPLE_INDICATORS
 from ledger.domain.objective_sources import SOURCE_MEMBERS
 from ledger.domain.schema import Either, Integer, ListOf, Object, OneOf, Shape, Text
@@ -72,15 +73,18 @@ OBJECTIVE = Either(
             "exact_quantile", {"quantile": DECIMAL, "threshold_ms": DECIMAL}, {}, OneOf(LATENCIES)
         ),
         "graded_score-v1": _shape("graded_score-v1", {"grades": _GRADES}, {}, OneOf(("response_latency",))),
-        "interval_mean-v1": _shape("interval_mean-v1", {"interval": WINDOW}, {}, _ANY_INDICATOR),
+        "interval_mean-v1": _shape("interval_mean-v1", {"interval": WINDOW}, ALIGNMENT, _ANY_INDICATOR),
         "downtime_minutes-v1": _shape(
             "downtime_minutes-v1",
             _DOWN,
-            {"minimum_run": Integer(1, 10_000), "denominator": DENOMINATOR},
+            {"minimum_run": Integer(1, 10_000), "denominator": DENOMINATOR, **ALIGNMENT},
             _ANY_INDICATOR,
         ),
         "interval_threshold-v1": _shape(
-            "interval_threshold-v1", {"interval": WINDOW, **_DOWN}, {"denominator": DENOMINATOR}, _ANY_INDICATOR
+            "interval_threshold-v1",
+            {"interval": WINDOW, **_DOWN},
+            {"denominator": DENOMINATOR, **ALIGNMENT},
+            _ANY_INDICATOR,
         ),
         "deployment_minutes-v1": _shape(
             "deployment_minutes-v1", {}, {"denominator": DENOMINATOR}, OneOf(("deployment_up",))
