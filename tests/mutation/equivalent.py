@@ -22,6 +22,7 @@ class Same(NamedTuple):
 
 
 _CACHE = "how many are kept changes no result"
+_MINUTES = "days begin at a whole minute"
 _CHARACTERS = "what is stripped is single characters"
 
 EQUIVALENT = (
@@ -29,6 +30,19 @@ EQUIVALENT = (
     Same("calendar.py", "@lru_cache(maxsize=1)", "1 -> 2", _CACHE),
     Same("calendar.py", "@lru_cache(maxsize=4096)", "4096 -> 4097", _CACHE),
     Same("periods.py", "@lru_cache(maxsize=1024)", "1024 -> 1025", _CACHE),
+    Same(
+        "calendar.py",
+        "def day_start_ns(day: date, zone: ZoneInfo, day_start_s: int = 0) -> int:",
+        "0 -> 1",
+        _MINUTES,
+    ),
+    Same(
+        "calendar.py",
+        "first: date, length: PeriodLength, zone_name: str, *, end: date | None = None, day_start_s: int = 0",
+        "0 -> 1",
+        _MINUTES,
+    ),
+    Same("periods.py", "day_start_s: int = 0", "0 -> 1", _MINUTES),
     Same("periods.py", "end_ns = 0", "0 -> 1", "any instant before all others does"),
     Same("methods/interval_mean.py", "_SCALE = 10**30", "30 -> 31", "any power of ten from 10^9 on bounds as well"),
     Same("methods/series.py", "before = list(accumulate(column, initial=0))", "0 -> 1", "only differences are taken"),

@@ -236,6 +236,13 @@ def test_a_zone_that_skipped_a_period_is_the_fault_of_the_timezone() -> None:
     assert caught.value.data["field"] == "timezone"
 
 
+def test_billing_cycles_after_a_period_are_those_of_the_grid() -> None:
+    kept = grid("2026-01-10", "2026-06-20", anchor="2026-01-01", keeps_first=True, keeps_last=True)
+    part, whole = kept.starting(parse_date("2026-01-10")), kept.starting(parse_date("2026-03-01"))
+    assert [str(kept.cycles_after(part, count)) for count in (1, 2)] == ["2026-03-01", "2026-04-01"]
+    assert [str(kept.cycles_after(whole, count)) for count in (1, 3)] == ["2026-05-01", "2026-07-01"]
+
+
 def test_a_clock_that_goes_back_over_midnight_does_not_go_back_a_period() -> None:
     # At 00:01 on 29 October 2006 the clocks of St. John's went back to 23:01 on the 28th.
     days = grid("2006-10-01", "2006-11-01", "P1D", "America/St_Johns")
