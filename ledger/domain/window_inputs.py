@@ -1,7 +1,8 @@
 """Which batches a window was judged from: those it has counts of, and those that show its log to be complete.
 
 A month of five-minute windows has thousands of batches, and no window stands on more than a few of them. What is named
-for a window follows from the facts alone, in whatever order they came.
+for a window follows from the facts alone, in whatever order they came. With a repeat window, which failures only repeat
+another follows from those before them, too; they are in the windows before, and named there.
 """
 
 from __future__ import annotations
