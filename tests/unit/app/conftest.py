@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import SeededRandomness, StepClock
 
 ISSUER, CUSTOMER, COLLECTOR = b"\x01" * 32, b"\x02" * 32, b"\x03" * 32
+KEYS = {"issuer": ISSUER, "customer": CUSTOMER}
 
 
 class TestCollector:
@@ -90,23 +93,33 @@ def log(*rows: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(body).encode() + b"\n" for body in rows)
 
 
-def signed_agreement(name: str = "agreement.yaml", **changes: Any) -> dict[str, Any]:
-    """An example agreement, with changed members, between keys that the tests hold."""
+@cache
+def _example(name: str) -> dict[str, Any]:
     path: Path = resource_dir("examples") / name
-    document = dict(parse_document(path.read_bytes(), name, AGREEMENT)[0]) | changes
+    return dict(parse_document(path.read_bytes(), name, AGREEMENT)[0])
+
+
+@cache
+def _signers() -> dict[str, dict[str, Any]]:
+    """Collector and parties as an agreement names them, by keys that the tests hold."""
     x, y = babyjub.public_key(COLLECTOR)
-    document["collector"] = {"name": "collector", "babyjubjub_public_key": {"x": str(x), "y": str(y)}}
-    keys = {"issuer": ISSUER, "customer": CUSTOMER}
-    document["parties"] = {
+    parties = {
         party: {
             "name": party,
             "ed25519_public_key": SigningKey(seed).public_key.hex(),
             "evm_address": Account.from_key(seed).address,
         }
-        for party, seed in keys.items()
+        for party, seed in KEYS.items()
     }
+    collector = {"name": "collector", "babyjubjub_public_key": {"x": str(x), "y": str(y)}}
+    return {"collector": collector, "parties": parties}
+
+
+def signed_agreement(name: str = "agreement.yaml", **changes: Any) -> dict[str, Any]:
+    """An example agreement, with changed members, between keys that the tests hold."""
+    document = deepcopy({**_example(name), **changes, **_signers()})
     message = Agreement.from_document(document).signing_message
-    return {**document, "signatures": {party: SigningKey(seed).sign(message).hex() for party, seed in keys.items()}}
+    return {**document, "signatures": {party: SigningKey(seed).sign(message).hex() for party, seed in KEYS.items()}}
 
 
 def make_desk(name: str = "agreement.yaml", **changes: Any) -> Desk:
