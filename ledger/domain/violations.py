@@ -96,10 +96,8 @@ def unit_of_counts(method: str, indicator: str, source: str | None = None) -> st
 def _violation(objective: Objective, cells: CellColumn, windows: WindowColumns, run: range, judged: int) -> Violation:
     # What is undecided breaks nothing, so it counts with what is good here.
     valid = [cells.valid(at) for at in run]
-    worst, worst_valid = run.start, valid[0]
-    if len(run) > 1:
-        counted = [(at, whole) for at, whole in zip(run, valid, strict=True) if whole]
-        worst, worst_valid = max(counted, key=lambda pair: (Fraction(cells.bad[pair[0]], pair[1]), pair[1]))
+    counted = [(at, whole) for at, whole in zip(run, valid, strict=True) if whole]
+    worst, worst_valid = max(counted, key=lambda pair: (Fraction(cells.bad[pair[0]], pair[1]), pair[1]))
     return Violation(
         objective=objective,
         first_window=run.start,

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from ledger.domain.compensation import incidents
 from ledger.domain.naming import violation_id
-from ledger.domain.violations import EndedBy, Violation, violations
+from ledger.domain.violations import EndedBy, Violation, clause_of, unit_of_counts, violations
 from ledger.domain.window import Cell, Window, WindowState
+from tests.unit.domain.methods.timeline import broken, terms
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, windows
 
 TERMS = agreement()
@@ -29,6 +30,53 @@ def test_a_run_has_its_windows_counts_and_worst_window() -> None:
     # 1 of 10 and 10 of 100 are equally bad: the busier one is the worst.
     assert (violation.worst.index, violation.worst.good, violation.worst.valid) == (5, 10, 100)
     assert (violation.open, violation.ended_by) == (False, EndedBy.MET)
+
+
+def test_of_equally_bad_and_busy_windows_the_first_is_the_worst() -> None:
+    (violation,) = found({3: BAD, 4: BAD, 5: BAD, 6: GOOD})
+    assert (violation.worst.index, violation.worst.good, violation.worst.valid) == (3, 7, 10)
+    (alone,) = found({7: BAD, 8: GOOD})
+    assert (alone.worst.index, alone.worst.good, alone.worst.valid) == (7, 7, 10)
+
+
+def test_idle_minutes_of_an_interval_that_is_down_are_not_the_worst() -> None:
+    down = {"method": "interval_threshold-v1", "interval": "PT5M", "error_rate": "5", "boundary": "above"}
+    (violation,) = broken(terms(down), [(1, (0, 0)), (1, (0, 2)), (3, (0, 0))])
+    assert (violation.first_window, violation.windows, violation.worst.index) == (0, 5, 1)
+    assert (violation.good, violation.bad) == (0, 2)
+
+
+def test_what_is_undecided_counts_with_what_is_good() -> None:
+    (violation,) = broken(terms({"method": "total_ratio"}), [(1, (1, 2, 4)), (1, (9, 0))])
+    assert (violation.good, violation.valid, violation.bad) == (5, 7, 2)
+    assert (violation.worst.good, violation.worst.valid) == (5, 7)
+
+
+def test_a_clause_is_named_as_the_contract_does_or_by_its_member() -> None:
+    named = terms({"method": "total_ratio", "clause": "SLA 4.2"}, {"method": "total_ratio"})
+    assert [clause_of(named, each) for each in named.objectives] == ["SLA 4.2", "objectives[1]"]
+
+
+def test_the_counts_of_a_window_are_in_the_unit_of_the_indicator_unless_requests_are_weighed() -> None:
+    assert unit_of_counts("total_ratio", "availability") == "requests"
+    assert unit_of_counts("interval_mean-v1", "availability") == "requests"
+    assert unit_of_counts("graded_score-v1", "response_latency") == "thousandths of a request"
+    assert unit_of_counts("total_ratio", "checksum_failure") == "loads"
+
+
+def test_what_ended_a_violation_as_events_spell_it() -> None:
+    assert [str(each) for each in EndedBy] == ["met", "idle", "excluded", "no_data", "period_end"]
+
+
+def test_violations_come_by_their_first_window_then_in_the_order_of_the_objectives() -> None:
+    fails = (0, 10)
+    both = found({5: (fails, fails, IDLE), 7: (IDLE, fails, IDLE), 8: (fails, IDLE, IDLE)})
+    assert [(each.first_window, each.objective.id) for each in both] == [
+        (5, "availability"),
+        (5, "ttft"),
+        (7, "ttft"),
+        (8, "availability"),
+    ]
 
 
 def test_what_ends_a_run() -> None:
