@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from copy import deepcopy
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,24 @@ import pytest
 from ledger.app.attestations import anchored, proved, proved_circuits
 from ledger.app.bundles import signing_message
 from ledger.app.handing_in import hand_in
+from ledger.app.outbox import OutboxRunner, Stage
 from ledger.attest import verification
 from ledger.attest.bundle_schema import TRUST_FORMAT
 from ledger.attest.verification import Exit, Report
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.events import StoredEvent
 from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from ledger.domain.interval import Interval
+from ledger.domain.naming import statement_stream
 from ledger.domain.termination import notice_message
 from ledger.ingest.facts import read_facts
 from ledger.wiring import making
 from ledger.wiring import services as wiring
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data
+from ledger.wiring.stages import stage_work
 from tests.support.deployment import example_terms
+from tests.support.examples import remember_pairings
 from tests.unit.app.conftest import log, row
 
 pytestmark = pytest.mark.slow
@@ -47,6 +53,13 @@ class Clock:
 
 def at(text: str) -> None:
     Clock.now = parse_instant_ns(text)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _pairings() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        remember_pairings(patch)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -202,3 +215,65 @@ def test_the_other_version_of_the_terms_is_not_the_statements(services: Services
     second = bundle(services, settled[SECOND])
     lie = forged(services, bundle(services, settled[FIRST]), agreement=second["agreement"], ended_by=...)
     assert fails(report(services, lie)) >= {"agreement", "period"}
+
+
+@pytest.fixture(scope="module")
+def restated(services: Services, settled: dict[str, str]) -> list[str]:
+    """The versions of the second part, which is restated twice; the last one is proved before the one it replaces."""
+    with services.database.read() as tx:
+        sla_id = tx.views.statement(settled[SECOND])["sla_id"]
+    runner = services.runner
+
+    def issued() -> list[StoredEvent]:
+        with services.database.read() as tx:
+            return list(tx.events.stream(statement_stream(sla_id, date(2023, 6, 15))))
+
+    for version in (2, 3):
+        hand_in(
+            services.database,
+            sla_id,
+            log(row(f"late{version}", f"2023-06-2{version}T10:00:00Z", error_code=500)),
+            attestor=services.attestor,
+            clock=services.clock,
+            read_rows=read_facts,
+            declared_complete=None,
+        )
+        while len(issued()) < version:
+            assert OutboxRunner(
+                services.database,
+                {stage: stage_work(services)[stage] for stage in (Stage.EVALUATE, Stage.COMPENSATE)},
+                services.clock,
+                holder="this test",
+            ).run_once()
+    stage_work(services)[Stage.PROVE](services.database, issued()[-1].id)
+    runner.run_until_idle(time.sleep)
+    services.sign_log()
+    return [event.payload["statement_id"] for event in issued()]
+
+
+def test_versions_are_anchored_once_and_in_their_order_though_the_last_is_proved_first(
+    services: Services, settled: dict[str, str], restated: list[str]
+) -> None:
+    assert restated[0] == settled[SECOND]
+    with services.database.read() as tx:
+        proofs, anchors = ([find(tx, name) for name in restated] for find in (proved, anchored))
+        start_ns = int(tx.views.statement(restated[0])["start_ns"])
+        sla_id = tx.views.statement(restated[0])["sla_id"]
+        owed = sum(line["minor_units"] for line in tx.views.credit_lines(limit=99) if line["start_ns"] == start_ns)
+        newest = tx.views.statement(restated[-1])
+    assert proofs[2].seq < proofs[1].seq  # type: ignore[union-attr, operator]
+    assert anchors[1].seq < anchors[2].seq  # type: ignore[union-attr, operator]
+    chain: Any = services.chain.anchor._chain
+    found = chain.recorded(bytes.fromhex(sla_id[2:]), from_block=0, to_block=chain.latest_block())
+    assert [each.statement_version for each in found if each.start_ns == start_ns] == [1, 2, 3]
+    assert owed == int(newest["credit"]["minor_units"])
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_the_bundle_of_every_version_of_an_amended_part_holds_and_does_not_claim_to_be_the_newest(
+    services: Services, restated: list[str], version: int
+) -> None:
+    found = report(services, bundle(services, restated[version - 1]))
+    assert fails(found) == set(), [line for line in found.lines if line.outcome is verification.Outcome.FAIL]
+    assert found.exit_code(accept_dev=True) is Exit.HOLDS
+    assert "whether a later statement supersedes this one, or other terms this agreement" in found.not_established
