@@ -14,7 +14,6 @@ from ledger.app.ports import Database, Transaction
 from ledger.app.sealing import load_salts, seals_of
 from ledger.app.statements import earlier_versions, issued_event, proved_before
 from ledger.app.windows import judgements
-from ledger.domain.calendar import first_date
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
 from ledger.domain.lifecycle import Terms, Timeline
@@ -101,8 +100,7 @@ def build_opening(tx: Transaction, statement_id: str) -> bytes:
     issued = event.payload
     if issued["seal_key"] is None:
         raise NotFound(f"nothing is sealed for {statement_id}, so there is nothing to open", statement_id=statement_id)
-    first = first_date(issued["period"])
-    windows = judgements(tx, issued["sla_id"], first, before_seq=event.place)
+    windows = judgements(tx, issued["sla_id"], issued["period"], before_seq=event.place)
     return canonical_bytes(
         {
             "format": OPENING_FORMAT,

@@ -45,10 +45,9 @@ def read_explanation(
     event = issued_event(tx, statement_id)
     issued = event.payload
     agreement = _terms(tx, issued)
-    first = first_date(issued["period"])
     held = Holdings(
-        windows=judgements(tx, issued["sla_id"], first, before_seq=event.place),
-        violations=_violations(tx, issued["sla_id"], first, event.place),
+        windows=judgements(tx, issued["sla_id"], issued["period"], before_seq=event.place),
+        violations=_violations(tx, issued["sla_id"], first_date(issued["period"]), event.place),
         lines=tx.views.credit_lines(statement_id=statement_id, limit=MAX_LINES),
         rulings=_rulings(tx, agreement, issued, event.place),
     )

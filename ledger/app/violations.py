@@ -30,7 +30,7 @@ MAX_SIGNALS = 100
 """The most samples and events that one violation event carries."""
 
 _OPEN = ("violation_opened", "violation_updated")
-_FACTS = ("target", "from_ns", "to_ns", "windows", "good", "valid", "bad", "worst")
+_FACTS = ("period", "target", "from_ns", "to_ns", "windows", "good", "valid", "bad", "worst")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from itertools import chain
 from operator import ne
 from typing import Any
@@ -18,7 +17,7 @@ from ledger.app.exclusions import load_excluded
 from ledger.app.observations import ReadRows
 from ledger.app.period_facts import JudgedWindows, Judgements, KeptPeriods, PeriodFacts
 from ledger.app.ports import Transaction
-from ledger.domain.calendar import Period
+from ledger.domain.calendar import Period, first_date
 from ledger.domain.events import NewEvent
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded
 from ledger.domain.interval import Interval
@@ -96,17 +95,23 @@ def load_windows(
 
     A statement was made from those before it; facts that came later do not change what it says.
     """
-    last = judgements(tx, registered.sla_id, period.first, before_seq=before_seq)
+    last = judgements(tx, registered.sla_id, str(period), before_seq=before_seq)
     windows = tuple(_window(registered, payload) for payload in last)
     return JudgedPeriod(windows, _together(payload["inputs"] for payload in last))
 
 
 def judgements(
-    tx: Transaction, sla_id: str, first: date, *, before_seq: int | None = None
+    tx: Transaction, sla_id: str, period: str, *, before_seq: int | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """The newest ``window_evaluated`` payload of every window of a period, by index; see ``load_windows``."""
+    """The newest ``window_evaluated`` payload of every window of a period, by index; see ``load_windows``.
+
+    Another period may have begun on the same day, and have been judged while it ran, before an amendment or a notice
+    made it shorter.
+    """
     last: dict[int, Mapping[str, Any]] = {}
-    for event in tx.events.stream(windows_stream(sla_id, first)):
+    for event in tx.events.stream(windows_stream(sla_id, first_date(period))):
+        if event.payload["period"] != period:
+            continue
         # One that waits for its place comes after everything that has one.
         if before_seq is None or (event.seq is not None and event.seq < before_seq):
             last[event.payload["index"]] = event.payload

@@ -20,13 +20,16 @@ from hypothesis import strategies as st
 from ledger.app.closing import Cause, close_period
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk
 from ledger.app.observations import record_observations
+from ledger.app.telemetry import find_evidence
+from ledger.app.violations import record_violations
+from ledger.app.windows import evaluate_windows
 from ledger.domain.agreement import Agreement
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import credit_lines_stream, statement_stream, violations_stream, windows_stream
 from ledger.store.database import SqliteDatabase
-from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, signed_agreement
+from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row, signed_agreement
 from tests.unit.app.test_agreement_lifecycle import amend, found
 from tests.unit.app.test_sampled_windows import sample
 from tests.unit.app.test_stages import runner
@@ -171,7 +174,7 @@ def ledger() -> Iterator[Desk]:
 @dataclass(frozen=True)
 class Course:
     """An order of the facts, after how many of them the amendment is signed and the parts are closed, and whether all
-    that is due is done after each late one."""
+    that is due is done after each: windows are judged as they are watched, or once the parts are closed."""
 
     order: tuple[str, ...]
     amended_after: int
@@ -198,6 +201,7 @@ def outcome(course: Course) -> dict[str, Any]:
                 close(desk)
             FACTS[name](desk)
             if course.at_once:
+                watch(desk)
                 work(desk)
         if course.amended_after == len(course.order):
             amend(desk, Agreement.from_document(signed_agreement(**SECOND)))
@@ -214,6 +218,25 @@ def close(desk: Desk) -> None:
         terms_of, period = timeline.timeline.named(part)
         with desk.database.begin() as tx:
             close_period(tx, timeline.of(terms_of), period, cause=Cause.REQUEST, now_ns=desk.clock.now_ns())
+
+
+def watch(desk: Desk) -> None:
+    """Judge the running period, which is the whole one before the amendment is signed."""
+    timeline = found(desk)
+    period = timeline.timeline.at(desk.clock.now_ns())
+    assert period is not None
+    terms_of, _ = timeline.timeline.starting(period.first)
+    with desk.database.begin() as tx:
+        judged = evaluate_windows(tx, timeline.of(terms_of), period, read_rows=read_rows, running=True)
+        record_violations(
+            tx,
+            timeline.of(terms_of),
+            period,
+            judged,
+            find_evidence=find_evidence,
+            find_requests=find_requests,
+            now_ns=desk.clock.now_ns(),
+        )
 
 
 def work(desk: Desk) -> None:
@@ -234,6 +257,7 @@ def said(desk: Desk, part: str) -> dict[str, Any]:
         windows = {
             event.payload["index"]: event.payload
             for event in tx.events.stream(windows_stream(timeline.sla_id, period.first))
+            if event.payload["period"] == part
         }
         told = {
             event.payload["violation_id"]: (event.type, event.payload)
@@ -275,9 +299,11 @@ def last(name: str) -> Course:
 
 
 # Nothing is shrunk: each course takes seconds, and it is printed.
-@settings(max_examples=4, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=3, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 # Which samples count was asked of the newest terms: what only the terms before it take changed no closed part.
 @example(last("samples of the whole month"))
+# What was judged past the amendment, while nobody had signed it, was taken for windows of the first part.
+@example(Course(tuple(FACTS), 4, 8, at_once=True))
 @given(courses())
 def test_does_not_change_what_is_said_and_owed(course: Course) -> None:
     assert digests(course) == straight()
