@@ -15,6 +15,7 @@ class FieldReport(NamedTuple):
     tests: tuple[str, ...]
 
 
+_HISTOGRAM_LOG = "unit/app/test_histogram_feed.py"
 _HISTOGRAM = "unit/domain/test_histogram.py"
 _RATIO = "unit/domain/methods/test_ratio.py"
 _COUNTERS = "unit/app/test_counter_feed.py"
@@ -66,11 +67,17 @@ FIELD_REPORTS = {
     ),
     "pyrra#1502": FieldReport(
         "the bounds 1 and 1.0 are two",
-        (f"{_HISTOGRAM}::test_pyrra_1502_a_bound_is_a_number_however_it_is_written",),
+        (
+            f"{_HISTOGRAM_LOG}::test_pyrra_1502_a_bound_is_a_number_however_it_is_written",
+            f"{_HISTOGRAM}::test_pyrra_1502_a_bound_is_a_number_however_it_is_written",
+        ),
     ),
     "prometheus#13020": FieldReport(
         "an interpolated quantile jumps to the end of its bucket",
-        (f"{_HISTOGRAM}::test_prometheus_13020_a_shown_quantile_jumps_where_the_attainment_moves_by_one_request",),
+        (
+            f"{_HISTOGRAM_LOG}::test_prometheus_13020_a_threshold_between_bounds_is_undecided_and_never_interpolated",
+            f"{_HISTOGRAM}::test_prometheus_13020_a_shown_quantile_jumps_where_the_attainment_moves_by_one_request",
+        ),
     ),
     "uptime-kuma#6233": FieldReport(
         "a maintenance by the wall clock does not follow its changes",

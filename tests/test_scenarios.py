@@ -8,7 +8,7 @@ more members as JSON; ``repeat`` multiplies a row under numbered ids. ``heartbea
 covers_s``, or ``from``, ``to``, ``every_s`` and ``covers_s`` of many. Or ``windows`` gives the counts: window
 (``7``) or windows (``7-9``) -> good/valid per objective, or a state; ``otherwise`` is what all others have.
 ``outages`` are short texts ``id from to``, or ``id`` alone, with ``key=value`` for more members as JSON;
-``counters`` are ``counter pod time value``.
+``counters`` are ``counter pod time value``, ``histograms`` ``histogram pod time le:count...``.
 ``charges`` are lines that finance handed in.
 Or a ``timeline`` says what happened, act by act (``tests.support.timeline``).
 ``expect`` holds what must come out; what it leaves out is not checked.

@@ -117,9 +117,9 @@ async def post_observations(
     from_: From = None,
     to: To = None,
 ) -> ObservationReceipt:
-    """Rows as NDJSON (docs/ingest.md): requests, samples of what a request log does not show, heartbeats, outages or
-    readings of counters. With `from` and `to` the log is declared complete between them: a window in it without rows is
-    then idle instead of missing. Heartbeats say themselves what they cover.
+    """Rows as NDJSON (docs/ingest.md): requests, samples of what a request log does not show, heartbeats, outages,
+    readings of counters or of histograms. With `from` and `to` the log is declared complete between them: a window in
+    it without rows is then idle instead of missing. Heartbeats say themselves what they cover.
 
     What says something new of a closed period is taken until the deadline of its claims, and refused after it (409)."""
     span = _span(from_, to)

@@ -68,8 +68,8 @@ def observe(
     database_url: str | None,
     as_json: bool,
 ) -> None:
-    """Record a log (NDJSON) of requests, samples, heartbeats, outages or counters as facts of an agreement. The same
-    log again changes nothing.
+    """Record a log (NDJSON) as facts of an agreement: requests, samples, heartbeats, outages, counters or histograms.
+    The same log again changes nothing.
 
     Windows that no span and no heartbeat covers count as missing data, not as idle.
     """

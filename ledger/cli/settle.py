@@ -21,7 +21,7 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.interval import Interval
-from ledger.domain.log_kinds import COUNTERS, OUTAGES, REQUESTS, SAMPLES
+from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES, REQUESTS, SAMPLES
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import VerdictCounts
 from ledger.domain.samples import SampleBook
@@ -52,6 +52,7 @@ Exit codes:
 )
 @click.option("--outages", type=click.Path(path_type=Path), help="Outage list (NDJSON).")
 @click.option("--counters", type=click.Path(path_type=Path), help="Counter log (NDJSON).")
+@click.option("--histograms", type=click.Path(path_type=Path), help="Histogram log (NDJSON).")
 @click.option("--service", help="Stands in for the service the agreement names; terms_hash is then the altered one's.")
 @click.option("--period", "period_text", help="Such as 2023-12-19/P1D. Default: the one period that holds all rows.")
 @click.option(
@@ -76,6 +77,7 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     heartbeats_path: Path | None,
     outages: Path | None,
     counters: Path | None,
+    histograms: Path | None,
     service: str | None,
     period_text: str | None,
     span_texts: tuple[str, ...],
@@ -90,7 +92,8 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
     agreement = read_agreement(agreement_path)
     if service is not None:
         agreement = agreement.for_service(service)
-    given = require_logs(agreement, {REQUESTS: requests_path, OUTAGES: outages, COUNTERS: counters})
+    feeds_given = {OUTAGES: outages, COUNTERS: counters, HISTOGRAMS: histograms}
+    given = require_logs(agreement, {REQUESTS: requests_path, **feeds_given})
     period = period_named(agreement, period_text) if period_text is not None else None
     spans = [parse_span(text) for text in span_texts]
     alive, unusable = _alive(agreement, period, heartbeats_path, spans)

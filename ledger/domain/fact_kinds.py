@@ -8,7 +8,8 @@ from typing import Any
 
 from ledger.domain.counter_log import CounterBook
 from ledger.domain.feeds import FactBook, FactKind
+from ledger.domain.histogram_log import HistogramBook
 from ledger.domain.outages import OutageBook
 
-BOOKS: Mapping[str, type[FactBook[Any]]] = {book.kind.name: book for book in (OutageBook, CounterBook)}
+BOOKS: Mapping[str, type[FactBook[Any]]] = {book.kind.name: book for book in (OutageBook, CounterBook, HistogramBook)}
 KINDS: Mapping[type, FactKind[Any]] = {book.kind.row: book.kind for book in BOOKS.values()}

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 from ledger.domain.feeds import Facts
-from ledger.domain.log_kinds import COUNTERS, HEARTBEATS, OUTAGES, REQUESTS, SAMPLES, format_of
+from ledger.domain.log_kinds import COUNTERS, HEARTBEATS, HISTOGRAMS, OUTAGES, REQUESTS, SAMPLES, format_of
 from ledger.ingest.counter_log import CounterLog
 from ledger.ingest.heartbeat_log import HeartbeatLog
+from ledger.ingest.histogram_log import HistogramLog
 from ledger.ingest.outage_list import OutageList
 from ledger.ingest.request_log import RequestLog
 from ledger.ingest.sample_log import SampleLog
@@ -20,6 +21,7 @@ READERS: Mapping[str, Callable[[BinaryIO, str], Facts]] = {
     HEARTBEATS: HeartbeatLog,
     OUTAGES: OutageList,
     COUNTERS: CounterLog,
+    HISTOGRAMS: HistogramLog,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
-from ledger.domain.log_kinds import COUNTERS, OUTAGES
+from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES
 from tests.unit.domain.samples import put
 
 _WHOLE_NUMBERS = {
@@ -89,7 +89,13 @@ def _counter(counter: str, series: str, time: str, value: str, *words: str) -> d
     return {"counter": counter, "series": {"pod": series}, "at": instant(time), "value": value, **_members(words)}
 
 
-_FEED_ROWS: dict[str, Callable[..., dict[str, Any]]] = {OUTAGES: _outage, COUNTERS: _counter}
+def _histogram(histogram: str, series: str, time: str, *words: str) -> dict[str, Any]:
+    """The words are the buckets, each ``le:count``."""
+    buckets = {bound: int(count) for bound, count in (word.split(":") for word in words)}
+    return {"histogram": histogram, "series": {"pod": series}, "at": instant(time), "buckets": buckets}
+
+
+_FEED_ROWS: dict[str, Callable[..., dict[str, Any]]] = {OUTAGES: _outage, COUNTERS: _counter, HISTOGRAMS: _histogram}
 
 
 def _typed(value: Any, name: str = "") -> Any:

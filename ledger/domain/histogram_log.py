@@ -1,0 +1,154 @@
+"""Readings of latency histograms as facts: how many requests of each window were within a threshold, as far as known.
+
+Every bucket of a series is a counter that only rises until its process starts again, so the step from one reading to
+the next is a histogram of its own (``ledger.domain.histogram``), on the bounds that both have. A step counts, whole, in
+the window in which it was seen, as steps of counters do (``ledger.domain.counter_log``); a window that nobody read has
+no data. What the bounds leave open about the threshold stays undecided. Restarts are told by the count of all values
+and by the start, and are those of all buckets at once. Another reading of a series for one instant is a conflict, and
+then that is no reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from ledger.domain.agreement import Agreement
+from ledger.domain.feeds import FactBook, FactKind
+from ledger.domain.histogram import Histogram
+from ledger.domain.instant import SECOND_NS, format_instant_ns
+from ledger.domain.interval import Interval
+from ledger.domain.log_kinds import HISTOGRAMS
+from ledger.domain.objective import Objective
+from ledger.domain.observation import Reason
+from ledger.domain.samples import Refused
+from ledger.domain.series_readings import about, counts_in, reading_places, stands_by, touched
+from ledger.domain.window import Cell, Window
+from ledger.errors import ImplausibleCounts
+
+
+class HistogramRow(NamedTuple):
+    """One usable row of a histogram log: the cumulative buckets (``le`` in seconds, count) of one series at an instant.
+
+    ``series`` is the canonical text of its labels without ``le``; ``body_digest`` is over buckets and start alone, with
+    bounds as numbers. ``start_ns`` is when the process began to count, None where nobody knows.
+    """
+
+    line: int
+    histogram: str
+    series: str
+    body_digest: bytes
+    service: str
+    at_ns: int
+    buckets: tuple[tuple[str, int], ...]
+    start_ns: int | None
+
+
+class _Reading(NamedTuple):
+    at_ns: int
+    found: Histogram
+    start_ns: int | None
+
+
+def _refused(agreement: Agreement, row: HistogramRow) -> Refused | None:
+    if row.histogram not in {each.source.histogram for each in agreement.objectives}:
+        return Refused(Reason.NOT_PROMISED, "histogram", f"no objective is counted from {row.histogram[:80]!r}")
+    try:
+        found = Histogram.of(row.buckets)
+    except ImplausibleCounts as error:
+        return Refused(Reason.IMPLAUSIBLE, "buckets", error.message)
+    if min((*found.counts, found.total)) < 0:
+        return Refused(Reason.IMPLAUSIBLE, "buckets", "a count is below 0")
+    if row.start_ns is not None and row.start_ns > row.at_ns:
+        return Refused(Reason.IMPLAUSIBLE, "start", "a process cannot have begun after its histogram was read")
+    return None
+
+
+HISTOGRAM_FACTS = FactKind(
+    name=HISTOGRAMS,
+    row=HistogramRow,
+    identity=lambda row: f"{row.histogram}{row.series}@{row.at_ns}",
+    refused=_refused,
+    about=about,
+    counts_in=counts_in,
+    stands_by=stands_by,
+    touched=lambda new, known: touched(new, known, lambda row: (row.histogram, row.series)),
+    only_later=True,
+)
+
+
+class HistogramBook(FactBook[HistogramRow]):
+    """The readings that reach into one period."""
+
+    kind = HISTOGRAM_FACTS
+
+    def _cells(self, objective: Objective, windows: Sequence[Window]) -> Sequence[Cell | None]:
+        threshold = Fraction(objective.threshold_ns or 0, SECOND_NS)
+        sums: dict[int, list[int]] = {}
+        for readings in self._readings(objective.source.histogram):
+            for each in readings:
+                for at in self._windows_of(Interval(each.at_ns - 1, each.at_ns)):
+                    sums.setdefault(at, [0, 0, 0])
+            for at_ns, step in _steps(readings, self._period.interval):
+                if self._excluded.position(at_ns - 1) is None:
+                    (at,) = self._windows_of(Interval(at_ns - 1, at_ns))
+                    cell = step.within(threshold)
+                    for place, count in enumerate((cell.good, cell.bad, cell.undecided)):
+                        sums[at][place] += count
+        return [Cell(*sums[at]) if at in sums else None for at in range(len(windows))]
+
+    def _reach(self) -> Mapping[str, Iterable[int]]:
+        places = reading_places(self._rows, lambda row: (row.histogram, row.series))
+        return {
+            self.kind.identity(row): {at for place in found for at in self._windows_of(place)} for row, found in places
+        }
+
+    def _readings(self, name: str | None) -> Iterator[list[_Reading]]:
+        """Of each series its readings up to the end of the period, in order, without those in conflict."""
+        of_series: dict[str, dict[int, list[HistogramRow]]] = {}
+        for row in self._rows:
+            if row.histogram == name and row.at_ns <= self._period.interval.end_ns:
+                of_series.setdefault(row.series, {}).setdefault(row.at_ns, []).append(row)
+        for by_instant in of_series.values():
+            yield [
+                _Reading(at_ns, Histogram.of(rows[0].buckets), rows[0].start_ns)
+                for at_ns, rows in sorted(by_instant.items())
+                if len(rows) == 1
+            ]
+
+
+def _steps(readings: Sequence[_Reading], within: Interval) -> Iterator[tuple[int, Histogram]]:
+    """What was seen at each reading of a span, from the last one before it, or else from the first in it."""
+    before = sum(each.at_ns <= within.start_ns for each in readings)
+    counted = readings[max(before - 1, 0) :]
+    first = counted[0] if counted else None
+    if first is not None and first.start_ns is not None and within.start_ns <= first.start_ns:
+        yield first.at_ns, first.found
+    for earlier, later in pairwise(counted):
+        yield later.at_ns, later.found if _restarted(earlier, later) else _difference(earlier, later)
+
+
+def _restarted(earlier: _Reading, later: _Reading) -> bool:
+    if earlier.start_ns is not None and later.start_ns is not None:
+        return later.start_ns > earlier.start_ns
+    return later.found.total < earlier.found.total
+
+
+def _difference(earlier: _Reading, later: _Reading) -> Histogram:
+    """The values between two readings, on the bounds that both have."""
+    known = dict(zip(earlier.found.bounds, earlier.found.counts, strict=True))
+    shared = [
+        (bound, count - known[bound])
+        for bound, count in zip(later.found.bounds, later.found.counts, strict=True)
+        if bound in known
+    ]
+    counts, total = [count for _, count in shared], later.found.total - earlier.found.total
+    if [0, *counts, total] != sorted([0, *counts, total]):
+        raise ImplausibleCounts(
+            f"a histogram changed by {[*counts, total]} until {format_instant_ns(later.at_ns)}, and cumulative counts "
+            "rise with their bounds and never fall without a newer start; do several processes answer behind one name?",
+            at_ns=str(later.at_ns),
+        )
+    return Histogram(tuple(bound for bound, _ in shared), tuple(counts), total)
