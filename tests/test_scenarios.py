@@ -35,6 +35,7 @@ from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.lifecycle import Timeline, check_amendment, check_notice
 from ledger.domain.observation import VerdictCounts
+from ledger.domain.own_recovery import with_own_recoveries
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.termination import Notice, unsigned_notice
 from ledger.domain.window import Cell, Window, WindowState
@@ -79,6 +80,7 @@ def test_scenario(case: dict[str, Any]) -> None:
             book = book_of(terms, period, spans=_spans(case) or None)
             book.add_all(cast(Any, read_facts(feed_log(kind, case[kind], terms.service))))
             windows, counts = book.windows(windows), counts | _verdicts(book.counts)
+    windows = with_own_recoveries(terms, windows)
     charges = None
     if "charges" in case:
         CHARGE_LINES.check(case["charges"], "lines")

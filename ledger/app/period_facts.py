@@ -27,6 +27,7 @@ from ledger.domain.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
 from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.observation import IdRepeated, Rows, SampleRows
 from ledger.domain.outcome import LeftOut
+from ledger.domain.own_recovery import with_own_recoveries
 from ledger.domain.samples import SampleBook
 from ledger.domain.window import Cell, Window, WindowState
 from ledger.domain.window_inputs import Batch, window_inputs
@@ -205,7 +206,8 @@ class PeriodFacts:
         for batches_of in kinds:
             for of_window, behind in zip(inputs, window_inputs(windows, [*batches_of, *alive.batches]), strict=True):
                 of_window.update(behind)
-        return JudgedWindows(windows, evaluator.left_out(), inputs)
+        judged = with_own_recoveries(agreement, windows)
+        return JudgedWindows(judged, evaluator.left_out(), inputs)
 
     def _is_of(self, registered: RegisteredAgreement, period: Period, excluded: Excluded) -> bool:
         mine, other = self._registered.agreement, registered.agreement

@@ -24,6 +24,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES, REQUESTS, SAMPLES
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import VerdictCounts
+from ledger.domain.own_recovery import with_own_recoveries
 from ledger.domain.samples import SampleBook
 from ledger.domain.settlement import Settlement
 from ledger.domain.settlement import settle as settle_period
@@ -109,7 +110,7 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
         unusable += read_samples(samples_path, samples, spans)
         windows = samples.windows(windows)
     feeds = read_feeds(agreement, evaluator.period, given, spans, held, windows)
-    windows, unusable = feeds.windows, unusable + feeds.unusable
+    windows, unusable = with_own_recoveries(agreement, feeds.windows), unusable + feeds.unusable
     charges = None if charges_path is None else _charges(agreement, evaluator.period, charges_path)
     settlement = settle_period(agreement, evaluator.period, windows, charges)
     logs = {**({} if samples is None else {"samples": samples.counts}), **feeds.counts}
