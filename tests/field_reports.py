@@ -97,6 +97,7 @@ FIELD_REPORTS = {
     "uptime-monitor#287": FieldReport(
         "outages that overlap are counted twice",
         (
+            "unit/app/test_claims.py::test_overlaps_counted_twice_uptime_monitor_287",
             f"{_OUTAGES}::test_overlaps_counted_twice_uptime_monitor_287",
             "unit/domain/test_exclusions.py::test_overlaps_counted_twice_uptime_monitor_287",
         ),
