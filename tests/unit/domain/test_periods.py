@@ -236,6 +236,21 @@ def test_a_zone_that_skipped_a_period_is_the_fault_of_the_timezone() -> None:
     assert caught.value.data["field"] == "timezone"
 
 
+def test_the_local_day_of_an_instant_begins_when_the_days_of_the_term_do() -> None:
+    days = grid("2026-01-01", "2026-02-01", "P1D", "America/New_York", day_start_s=9 * 3600)
+    assert days.local_date(parse_instant_ns("2026-01-11T13:59:59Z")) == date(2026, 1, 10)
+    assert days.local_date(parse_instant_ns("2026-01-11T14:00:00Z")) == date(2026, 1, 11)
+
+
+def test_wholes_are_those_of_the_grid_whatever_the_term_cuts() -> None:
+    cut = grid("2026-01-10", "2026-04-20", anchor="2026-01-01")
+    assert str(cut.uncut(parse_date("2026-01-15"))) == "2026-01-01/P1M"
+    assert str(cut.uncut(parse_date("2026-01-15"), 1)) == "2025-12-01/P1M"
+    assert str(cut.uncut(parse_date("2026-06-01"), 2)) == "2026-04-01/P1M"
+    assert cut.uncut_starting(parse_date("2026-03-01")) == (cut.uncut(parse_date("2026-03-01")), 2)
+    assert cut.uncut_starting(parse_date("2026-03-02")) is None
+
+
 def test_billing_cycles_after_a_period_are_those_of_the_grid() -> None:
     kept = grid("2026-01-10", "2026-06-20", anchor="2026-01-01", keeps_first=True, keeps_last=True)
     part, whole = kept.starting(parse_date("2026-01-10")), kept.starting(parse_date("2026-03-01"))
