@@ -157,7 +157,7 @@ def create_app(
 
 def _meters(desks: Desks, health: Health) -> Meters:
     outcomes = dict if desks.intake is None else desks.intake.outcomes.counts
-    return Meters(health, outcomes, BudgetBoard(desks.queries))
+    return Meters(health, outcomes, BudgetBoard(desks.queries, health.tenants))
 
 
 def _openapi() -> OpenAPIConfig:

@@ -50,6 +50,9 @@ class RegistrationDigest(msgspec.Struct, frozen=True, kw_only=True):
     sla_id: Word
     first_period: Annotated[str, msgspec.Meta(description="First period that will be recorded on chain")]
     digest: Word
+    typed_data: Annotated[
+        dict[str, Any], msgspec.Meta(description="The same for wallets: `eth_signTypedData_v4` signs this document")
+    ]
 
 
 class PeriodClosed(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +141,10 @@ def registration_digest(commands: Told, data: JSONBody[DigestAsked]) -> Registra
     if request is None:
         raise BadInput("no circuit attests statements of this agreement, so there is nothing to register on chain")
     return RegistrationDigest(
-        sla_id=request.sla_id, first_period=request.first_period, digest="0x" + request.digest.hex()
+        sla_id=request.sla_id,
+        first_period=request.first_period,
+        digest="0x" + request.digest.hex(),
+        typed_data=dict(request.typed_data),
     )
 
 

@@ -6,7 +6,8 @@ see what is signed without asking the chain (EIP-712, domain name "SlaAnchor", v
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
@@ -14,11 +15,31 @@ from eth_utils import keccak, to_canonical_address
 
 from ledger.app.evidence import Registration
 
-_DOMAIN_TYPE: Final = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
-_TYPE: Final = keccak(
-    text="Registration(address issuer,address customer,bytes32 nonce,uint256 termsHash,uint32 termsVersion,"
-    "uint64 effectiveFrom,uint64 firstStart,uint32 windowSeconds,bytes32[] circuitIds)"
+_DOMAIN_MEMBERS: Final = (
+    ("name", "string"),
+    ("version", "string"),
+    ("chainId", "uint256"),
+    ("verifyingContract", "address"),
 )
+_MEMBERS: Final = (
+    ("issuer", "address"),
+    ("customer", "address"),
+    ("nonce", "bytes32"),
+    ("termsHash", "uint256"),
+    ("termsVersion", "uint32"),
+    ("effectiveFrom", "uint64"),
+    ("firstStart", "uint64"),
+    ("windowSeconds", "uint32"),
+    ("circuitIds", "bytes32[]"),
+)
+
+
+def _type_hash(name: str, members: Sequence[tuple[str, str]]) -> bytes:
+    return keccak(text=f"{name}({','.join(f'{kind} {member}' for member, kind in members)})")
+
+
+_DOMAIN_TYPE: Final = _type_hash("EIP712Domain", _DOMAIN_MEMBERS)
+_TYPE: Final = _type_hash("Registration", _MEMBERS)
 
 
 def abi_value(registration: Registration) -> tuple[object, ...]:
@@ -57,6 +78,32 @@ def registration_digest(registration: Registration, chain_id: int, registry: str
         + keccak(b"".join(_bytes32(circuit_id) for circuit_id in registration.circuit_ids))
     )
     return keccak(b"\x19\x01" + domain + struct)
+
+
+def registration_typed_data(registration: Registration, chain_id: int, registry: str) -> dict[str, Any]:
+    """The same as the document that wallets sign (``eth_signTypedData_v4``); they work the digest out themselves.
+
+    Large numbers are decimal strings, which wallets read alike, so that no JSON parser rounds them.
+    """
+    return {
+        "types": {
+            "EIP712Domain": [{"name": name, "type": kind} for name, kind in _DOMAIN_MEMBERS],
+            "Registration": [{"name": name, "type": kind} for name, kind in _MEMBERS],
+        },
+        "primaryType": "Registration",
+        "domain": {"name": "SlaAnchor", "version": "1", "chainId": str(chain_id), "verifyingContract": registry},
+        "message": {
+            "issuer": registration.issuer,
+            "customer": registration.customer,
+            "nonce": "0x" + registration.nonce.hex(),
+            "termsHash": str(registration.terms_hash),
+            "termsVersion": registration.terms_version,
+            "effectiveFrom": str(registration.effective_from_ns),
+            "firstStart": str(registration.first_start_ns),
+            "windowSeconds": registration.window_seconds,
+            "circuitIds": ["0x" + circuit_id.hex() for circuit_id in registration.circuit_ids],
+        },
+    }
 
 
 def sign_registration(registration: Registration, chain_id: int, registry: str, customer: LocalAccount) -> bytes:

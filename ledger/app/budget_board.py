@@ -37,10 +37,16 @@ class BudgetLeft:
 
 
 class BudgetBoard:
-    """The budgets of all tenants, of the period that runs or was settled last. Safe for several threads."""
+    """The budgets of all tenants, of the period that runs or was settled last. Safe for several threads.
 
-    def __init__(self, queries: Queries, now_s: Callable[[], float] = time.monotonic) -> None:
+    ``tenants`` names them: a tenant's own ``queries`` know of no other.
+    """
+
+    def __init__(
+        self, queries: Queries, tenants: Callable[[], Sequence[str]], now_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self._queries = queries
+        self._tenants = tenants
         self._now_s = now_s
         self._lock = Lock()
         self._listed_at_s: float | None = None
@@ -65,10 +71,8 @@ class BudgetBoard:
             return [each for key in sorted(self._left) for each in self._left[key]]
 
     def _list(self) -> None:
-        with self._queries.database.read() as tx:
-            tenants = tx.views.tenants()
         found = list[tuple[str, str]]()
-        for tenant in sorted(tenants):
+        for tenant in sorted(self._tenants()):
             with self._queries.of_tenant(tenant).database.read() as tx:
                 rows = tx.views.agreements_page(limit=MAX_AGREEMENTS + 1)
             found += ((tenant, str(row["sla_id"])) for row in rows)

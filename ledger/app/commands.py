@@ -43,6 +43,10 @@ class RegistrationSigning(Protocol):
         """The 32 bytes to sign, for the chain and registry of this ledger."""
         ...
 
+    def typed_data(self, registration: Registration) -> dict[str, Any]:
+        """The document that a wallet signs to the same effect (EIP-712)."""
+        ...
+
     def signer(self, digest: bytes, signature: bytes) -> str | None:
         """The EIP-55 address that made a signature of 65 bytes; None where nobody can have."""
         ...
@@ -68,11 +72,12 @@ class RegisteredReceipt:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationRequest:
-    """What the customer is to sign so that statements can be recorded on chain."""
+    """What the customer is to sign so that statements can be recorded on chain: by its digest, or as a wallet does."""
 
     sla_id: str
     first_period: str
     digest: bytes
+    typed_data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,8 @@ class Commands:
             named = first_period or str(_first(agreement))
         if registration is None:
             return None
-        return RegistrationRequest(self.attestor.sla_id(agreement), named, self.signing.digest(registration))
+        digest, typed_data = self.signing.digest(registration), self.signing.typed_data(registration)
+        return RegistrationRequest(self.attestor.sla_id(agreement), named, digest, typed_data)
 
     def register(
         self,

@@ -344,6 +344,11 @@ class Health:
         self._chain_status = chain_status
         self._now_ns = now_ns
 
+    def tenants(self) -> Sequence[str]:
+        """Every tenant that has an agreement. Raises ``Unavailable``."""
+        with self._database.read() as tx:
+            return tx.views.tenants()
+
     def check(self) -> Readiness:
         """Never raises for a database or a chain that does not answer: that is an answer here."""
         total, failures, chain_error = 0, 0, None

@@ -90,7 +90,12 @@ def digest(path: Path, data_dir: Path, first_period: str | None, database_url: s
         raise BadInput(f"{path}: no circuit attests statements of this agreement, so there is nothing to register")
     if as_json:
         print_json(
-            {"sla_id": request.sla_id, "first_period": request.first_period, "digest": "0x" + request.digest.hex()}
+            {
+                "sla_id": request.sla_id,
+                "first_period": request.first_period,
+                "digest": "0x" + request.digest.hex(),
+                "typed_data": request.typed_data,
+            }
         )
         return
     click.echo(f"0x{request.digest.hex()}")

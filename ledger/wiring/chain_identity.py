@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eth_account import Account
 
 from ledger.anchor.chain import registry_address
 from ledger.anchor.embedded import EmbeddedChain
-from ledger.anchor.registration import registration_digest
+from ledger.anchor.registration import registration_digest, registration_typed_data
 from ledger.app.evidence import Registration
 from ledger.app.ports import Database
 from ledger.app.queries import ChainStatus
@@ -25,6 +25,9 @@ class ChainIdentity(NamedTuple):
     def digest(self, registration: Registration) -> bytes:
         """``ledger.app.commands.RegistrationSigning``."""
         return registration_digest(registration, self.chain_id, self.registry)
+
+    def typed_data(self, registration: Registration) -> dict[str, Any]:
+        return registration_typed_data(registration, self.chain_id, self.registry)
 
     def signer(self, digest: bytes, signature: bytes) -> str | None:
         return recovered_signer(digest, signature)
@@ -42,6 +45,10 @@ class LazySigning:
     def digest(self, registration: Registration) -> bytes:
         """Raises what ``identity`` raises, such as ``ChainUnavailable``."""
         return self._identity().digest(registration)
+
+    def typed_data(self, registration: Registration) -> dict[str, Any]:
+        """Raises as ``digest`` does."""
+        return self._identity().typed_data(registration)
 
     def signer(self, digest: bytes, signature: bytes) -> str | None:
         return recovered_signer(digest, signature)

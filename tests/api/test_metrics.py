@@ -149,7 +149,7 @@ class TestBudgetBoard:
             self.now_s += step_s
             return self.now_s
 
-        return BudgetBoard(queries, now_s)
+        return BudgetBoard(queries, lambda: ["default"], now_s)
 
     def test_what_is_fresh_is_not_read_again(self, queries: Queries, monkeypatch: pytest.MonkeyPatch) -> None:
         board, reads = self.board(queries, 0.001), []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from eth_account import Account
 from eth_account.messages import encode_typed_data
@@ -9,7 +11,13 @@ from eth_utils import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.anchor.registration import abi_value, registration_digest, sign_registration, sla_id
+from ledger.anchor.registration import (
+    abi_value,
+    registration_digest,
+    registration_typed_data,
+    sign_registration,
+    sla_id,
+)
 from ledger.app.evidence import Registration
 
 addresses = st.integers(1, 2**200).map(lambda n: Account.from_key(keccak(n.to_bytes(32, "big"))).address)
@@ -72,3 +80,13 @@ def test_the_order_of_the_parties_matters() -> None:
     assert sla_id(a, b, bytes(32)) != sla_id(b, a, bytes(32))
     with pytest.raises(ValueError, match="32 bytes"):
         sla_id(a, b, bytes(31))
+
+
+@settings(max_examples=25, deadline=None)
+@given(terms=registrations, chain_id=st.integers(1, 2**63), registry=addresses)
+def test_a_wallet_signs_the_same_by_the_typed_document(terms: Registration, chain_id: int, registry: str) -> None:
+    """``eth_account`` reads the document as wallets do, after it went through JSON."""
+    document = json.loads(json.dumps(registration_typed_data(terms, chain_id, registry)))
+    signable = encode_typed_data(full_message=document)
+    said = keccak(b"\x19" + signable.version + signable.header + signable.body)
+    assert said == registration_digest(terms, chain_id, registry)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from eth_account.messages import encode_typed_data
+from eth_utils import keccak
 
 from ledger.cli.main import main
 from ledger.resources import resource_dir
@@ -159,6 +161,9 @@ def test_the_digest_is_what_the_customer_signs(data: Path, capsys: pytest.Captur
     first, second = (asked(capsys, *command, "--first-period", f"2023-06-{day}/P1D") for day in (14, 15))
     assert first["digest"] != second["digest"]
     assert first["sla_id"] == second["sla_id"]
+    # Wallets sign the document, and come to the same bytes.
+    signable = encode_typed_data(full_message=first["typed_data"])
+    assert first["digest"] == "0x" + keccak(b"\x19" + signable.version + signable.header + signable.body).hex()
 
 
 @pytest.mark.parametrize(
