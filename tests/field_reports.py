@@ -20,6 +20,7 @@ _HISTOGRAM = "unit/domain/test_histogram.py"
 _RATIO = "unit/domain/methods/test_ratio.py"
 _COUNTERS = "unit/app/test_counter_feed.py"
 _OUTAGES = "unit/app/test_outage_feed.py"
+_HEARTBEATS = "unit/app/test_heartbeats.py"
 _SAMPLES = "unit/domain/test_samples.py"
 
 FIELD_REPORTS = {
@@ -92,6 +93,7 @@ FIELD_REPORTS = {
         (
             "api/test_shown_percentages.py::test_uptime_kuma_6475_of_a_period_that_nobody_saw_no_answer_shows_a_share",
             f"{_SAMPLES}::test_uptime_kuma_6475_a_monitor_that_was_down_gives_no_100_percent",
+            f"{_HEARTBEATS}::test_uptime_kuma_6475_rows_without_a_heartbeat_count_nowhere_until_one_comes",
         ),
     ),
     "uptime-monitor#287": FieldReport(

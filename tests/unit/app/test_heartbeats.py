@@ -91,7 +91,7 @@ def test_a_heartbeat_makes_the_time_before_it_observed() -> None:
     assert all(windows[hour].idle for hour in (2, 3))
 
 
-def test_rows_without_a_heartbeat_count_nowhere_until_one_comes() -> None:
+def test_uptime_kuma_6475_rows_without_a_heartbeat_count_nowhere_until_one_comes() -> None:
     desk = make()
     hand(desk, row("a", at(5)), row("b", at(7), error_code=500))
     assert observed(judge(desk)) == []
