@@ -15,6 +15,7 @@ from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.exclusions import ExclusionDesk
 from ledger.app.lists import Lists
+from ledger.app.quality import QualityDesk
 from ledger.app.queries import Queries
 from ledger.app.tlog import PublicLog
 from ledger.app.visible import VisibleQueries
@@ -54,6 +55,7 @@ class Desks:
         return {name: _of_tenant(getattr(self, name)) for name in of_tenants if getattr(self, name) is not None} | {
             "seen": Provide(_seen_by, sync_to_thread=False),
             "lists": Provide(_lists, sync_to_thread=False),
+            "quality_desk": Provide(_quality_desk, sync_to_thread=False),
             # It serves every tenant: what it counts and bounds is the server's.
             "intake": Provide(lambda: self.intake, sync_to_thread=False),
         }
@@ -73,3 +75,7 @@ def _seen_by(principal: NamedDependency[Principal], queries: NamedDependency[Que
 
 def _lists(queries: NamedDependency[Queries]) -> Lists:
     return Lists(queries.database)
+
+
+def _quality_desk(queries: NamedDependency[Queries]) -> QualityDesk:
+    return QualityDesk(queries.database)

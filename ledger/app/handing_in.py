@@ -63,7 +63,8 @@ def hand_in(
             declared_complete=declared_complete,
             now_ns=clock.now_ns(),
         )
-        if batch.counts.rejected_total == batch.counts.requests:
+        # What blocks a period is kept, though it be all that the log says.
+        if batch.counts.rejected_total == batch.counts.requests and Reason.IMPLAUSIBLE not in batch.counts.rejected:
             raise _unusable(batch, _first(rejections, batch))
         return batch
 

@@ -12,6 +12,7 @@ from ledger.app.feed_recording import Feed, feed_of
 from ledger.app.heartbeats import classify_heartbeats, touched_by_heartbeats
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
+from ledger.app.quality import report_implausible
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.feeds import Facts
@@ -105,6 +106,9 @@ def record_observations(
     }
     fact = NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)
     (receipt,) = tx.events.append(stream, [fact], expected_version=len(earlier))
+    if Reason.IMPLAUSIBLE in counts.rejected:
+        faults = read_rows(data)
+        report_implausible(tx, timeline, payload, faults, declared_complete=declared_complete, now_ns=now_ns)
     changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, batch_format))
     reason = f"the batch {digest[:16]} of {source} came after the period was closed"
     anew = _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)

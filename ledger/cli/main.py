@@ -46,6 +46,7 @@ COMMANDS = {
     "budget": Subcommand("ledger.cli.budget:budget", "Show error budgets: left, burn rate, forecast.", "server"),
     "close": Subcommand("ledger.cli.recording:close", "Close a period, which settles it.", "server,prove"),
     "pending": Subcommand("ledger.cli.pending:pending", "Show periods that are not closed, and why.", "server"),
+    "data-quality": Subcommand("ledger.cli.quality:data_quality", "Show rows that block settlement.", "server"),
     "exclusions": Subcommand(
         "ledger.cli.exclusions:exclusions", "Exclude time from the counts: maintenance, carve-outs.", "server,prove"
     ),

@@ -40,6 +40,7 @@ from ledger.domain.events import ERASABLE_CLASS, LATER_SCHEMAS, MAX_INSTANT_NS, 
 from ledger.domain.exclusion_events import EXCLUSION_PAYLOADS, STATEMENT_EXCLUSIONS
 from ledger.domain.log_kinds import FORMATS
 from ledger.domain.objective_shapes import DECIMAL, OBJECTIVE_ID
+from ledger.domain.quality_events import QUALITY_PAYLOADS
 from ledger.domain.restatement_events import RESTATEMENT_PAYLOADS, STATEMENT_ADDED
 from ledger.domain.schema import (
     Flag,
@@ -300,6 +301,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     **EXCLUSION_PAYLOADS,
     **CREDIT_LINE_PAYLOADS,
     **CLAIM_PAYLOADS,
+    **QUALITY_PAYLOADS,
     **WEBHOOK_PAYLOADS,
     PAYLOAD_ERASED: {
         "event_id": EVENT_ID,

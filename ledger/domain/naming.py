@@ -31,6 +31,11 @@ def breaker_stream(service: str) -> str:
     return f"breakers/{service}"
 
 
+def quality_stream(sla_id: str) -> str:
+    """Rows of one agreement's facts that say what no honest source says."""
+    return f"quality/{sla_id}"
+
+
 def exclusions_stream(sla_id: str) -> str:
     """What is excluded from the counts of one agreement: recorded and withdrawn."""
     return f"exclusions/{sla_id}"

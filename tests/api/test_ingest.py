@@ -158,6 +158,14 @@ def test_a_sample_log_comes_in_by_the_same_route(post: Post) -> None:
     assert answer.status_code == 200, found
     assert found["rejected_reasons"] == {"implausible": 1, "not_promised": 1}
     assert [each["format"] for each in post.payloads("observations_recorded")] == ["samples"]
+
+    asked = post.client.get(f"/v1/agreements/{post.sla_id}/data-quality").json()
+    (fault,) = asked["items"]
+    assert (asked["open"], fault["state"], fault["sample_id"], fault["line"]) == (1, "open", "s-1", 1)
+    assert (fault["value"], fault["digest"]) == ("good 11, bad -1, undecided 0", found["digest"])
+    post(f"/v1/observations?sla_id={post.sla_id}", log({**rows[0], "total": 12}), "application/x-ndjson")
+    answered = post.client.get(f"/v1/agreements/{post.sla_id}/data-quality?limit=1").json()
+    assert (answered["open"], answered["items"][0]["state"]) == (0, "resolved")
     problem(
         post(f"/v1/observations?sla_id={post.sla_id}", log(rows[2]), "application/x-ndjson"),
         400,
