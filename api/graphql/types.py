@@ -14,7 +14,7 @@ from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
 from ledger.app.paging import Row
-from ledger.domain.indicators import REQUESTS
+from ledger.domain.indicators import REQUESTS, shown_score
 from ledger.errors import AccessDenied
 
 Info = strawberry.Info[RequestContext, None]
@@ -61,6 +61,9 @@ class ObjectiveResult:
     undecided: Count | None = metric(description="How many of the valid ones may be good or bad: the data cannot say")
     attainment_percent: Decimal | None = metric(
         description="good / valid, four decimals, rounded down; null where valid is 0"
+    )
+    score: Decimal | None = metric(
+        description="context_fidelity: facts kept / all from 0 to 1, rounded down; null for the others"
     )
     target_percent: Decimal | None = scoped(
         "objective_result", "target", description="Share of valid requests that must be good"
@@ -347,6 +350,7 @@ def _objective(row: Row, denied: AccessDenied | None, context: RequestContext) -
         valid=refusal or valid,
         undecided=refusal or row.get("undecided", 0),
         attainment_percent=refusal or decimal(attainment_percent(good, valid)),
+        score=refusal or decimal(shown_score(row.get("unit", REQUESTS), good, valid)),
         target_percent=seen["target"],
     )
 

@@ -28,13 +28,14 @@ from api.rest.values import (
 )
 from ledger.app.access import BUNDLE_SCOPES, Scope
 from ledger.app.paging import Row
+from ledger.domain.indicators import shown_score
 from ledger.merkle.hasher import leaf_hash
 
 Versions: TypeAlias = Annotated[
     Literal["newest", "all"], QueryParameter(description="`all`: also the versions that another one replaced")
 ]
 
-_RESULT_MEMBERS = {"target": ("target_percent",), "good": ("good", "attainment_percent")}
+_RESULT_MEMBERS = {"target": ("target_percent",), "good": ("good", "attainment_percent", "score")}
 """What a member of a row is called here, and what follows from it."""
 
 
@@ -56,6 +57,10 @@ class ObjectiveResult(msgspec.Struct, frozen=True, kw_only=True):
     target_percent: Annotated[str | None, msgspec.Meta(description="Share of valid requests that must be good")]
     attainment_percent: Annotated[
         str | None, msgspec.Meta(description="good / valid, four decimals, rounded down; null where valid is 0")
+    ]
+    score: Annotated[
+        str | None,
+        msgspec.Meta(description="context_fidelity: facts kept / all from 0 to 1, rounded down; null for the others"),
     ]
     withheld: Withheld
 
@@ -354,6 +359,7 @@ def _objective(result: Row) -> ObjectiveResult:
         undecided=result["undecided"],
         target_percent=result["target"],
         attainment_percent=None if good is None else attainment_percent(good, valid),
+        score=None if good is None else shown_score(result["unit"], good, valid),
         withheld=[name for each in result["withheld"] for name in _RESULT_MEMBERS.get(each, (each,))],
     )
 

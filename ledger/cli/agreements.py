@@ -10,7 +10,7 @@ import click
 from ledger.app.agreements import signature_holds
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.signing import verify
-from ledger.cli.agreement_reading import read_agreement
+from ledger.cli.agreement_reading import PLACEHOLDER, placeholders, read_agreement
 from ledger.cli.output import print_json
 from ledger.domain.lifecycle import State
 from ledger.domain.settlement import attestability
@@ -54,7 +54,7 @@ def validate(path: Path, as_json: bool) -> None:
 
     It is a draft until both parties' signatures hold: then it can be registered.
     """
-    agreement = read_agreement(path)
+    agreement, unwritten = read_agreement(path), placeholders(path)
     reasons = attestability(agreement)
     terms_hash = None if reasons else str(attested_terms(agreement).hash())
     signed_by = [party for party in ("issuer", "customer") if signature_holds(agreement, party, verify)]
@@ -71,11 +71,14 @@ def validate(path: Path, as_json: bool) -> None:
                 "state": str(state),
                 "signed_by": signed_by,
                 "missing_signatures": missing,
+                "placeholders": unwritten,
             }
         )
         return
     lacks = f"; the signature of {' and '.join(missing)} is missing or does not hold" if missing else ""
     click.echo(f"{path}: valid; {state}{lacks}")
+    if unwritten:
+        click.echo(f"{PLACEHOLDER} is still in {', '.join(unwritten)}: write in what is yours before anybody signs")
     click.echo(f"document sha256  {agreement.doc_sha256.hex()}")
     if terms_hash is not None:
         click.echo(f"terms hash       {terms_hash}")

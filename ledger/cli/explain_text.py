@@ -103,7 +103,8 @@ def _objective(row: _Row) -> None:
     if row["selects"] is not None:
         click.echo(f"  counts {row['selects']}")
     undecided = f", {counts['undecided']} undecided" if counts["undecided"] else ""
-    attained = percent_floored(counts["good"], counts["valid"])
+    score = f", score {counts['score']}" if "score" in counts else ""
+    attained = percent_floored(counts["good"], counts["valid"]) + score
     click.echo(
         f"  counted: {counts['good']}/{counts['valid']} {row['unit']} ({counts['bad']} bad{undecided}), {attained}"
     )

@@ -64,7 +64,8 @@ def list_(data_dir: Path, tenant: str, database_url: str | None, as_json: bool) 
 def show(data_dir: Path, sla_id: str | None, tenant: str, database_url: str | None, as_json: bool) -> None:
     """Show where an agreement stands, every version of its terms, and what became or becomes of it when."""
     with opened(data_dir, database_url) as services, services.database.of_tenant(tenant).read() as tx:
-        life = read_lifecycle(tx, chosen_sla(tx.views.agreements(), sla_id), now_ns=services.clock.now_ns())
+        now_ns = services.clock.now_ns()
+        life = read_lifecycle(tx, chosen_sla(tx.views.agreements(), sla_id), now_ns=now_ns)
     if as_json:
         print_json(_document(life))
         return
@@ -82,7 +83,8 @@ def show(data_dir: Path, sla_id: str | None, tenant: str, database_url: str | No
     ]
     print_table(("TERMS", "STATE", "FROM", "UNTIL", "ON CHAIN", "DOCUMENT"), versions)
     for each in life["timeline"]:
-        click.echo(f"{_shown(each['at_ns'])}  {each['what']} (terms {each['terms_version']})")
+        to_come = ", to come" if each["at_ns"] > now_ns else ""
+        click.echo(f"{_shown(each['at_ns'])}  {each['what']} (terms {each['terms_version']}{to_come})")
     if (ended := life["termination"]) is not None:
         click.echo(f"ended by notice of {' and '.join(ended['signed_by'])}: {ended['reason']}")
 

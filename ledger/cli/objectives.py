@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ledger.cli.output import percent_floored
-from ledger.domain.indicators import REQUESTS
+from ledger.domain.indicators import REQUESTS, shown_score
 from ledger.domain.settlement import Settlement, SettlementState, result_unit
 from ledger.domain.verdict import ObjectiveResult
 
@@ -24,14 +24,18 @@ def objective_cells(result: ObjectiveResult) -> tuple[str, ...]:
 
 
 def counts_text(good: int, valid: int, undecided: int, unit: str) -> str:
-    """Counts in a table: the unit where it is not requests, and how many may be good or bad."""
+    """Counts in a table: the unit where it is not requests, how many may be good or bad, and the score they are also
+    told as."""
     counts = f"{good}/{valid}" if unit == REQUESTS else f"{good}/{valid} {unit}"
-    return f"{counts} ({undecided} undecided)" if undecided else counts
+    score = shown_score(unit, good, valid)
+    said = [*([f"{undecided} undecided"] if undecided else []), *([] if score is None else [f"score {score}"])]
+    return f"{counts} ({', '.join(said)})" if said else counts
 
 
 def objective_documents(settlement: Settlement) -> list[dict[str, Any]]:
     """The member ``objectives`` of JSON output; ``target`` is the percentage as the agreement spells it. ``unit`` says
-    what is counted where it is not requests, ``undecided`` how much of it may be good or bad where anything is."""
+    what is counted where it is not requests, ``undecided`` how much of it may be good or bad where anything is,
+    ``score`` what of the facts of a context was kept, from 0 to 1."""
     return [
         {
             "id": result.objective.id,
@@ -50,6 +54,7 @@ def _beyond_requests(result: ObjectiveResult) -> dict[str, Any]:
     return {
         **({} if unit == REQUESTS else {"unit": unit}),
         **({"undecided": result.undecided} if result.undecided else {}),
+        **({} if (score := shown_score(unit, result.good, result.valid)) is None else {"score": score}),
     }
 
 

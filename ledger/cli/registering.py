@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, opened, receipt_document
 from ledger.cli.output import note, print_json
 from ledger.cli.transfer import writing
+from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
+from ledger.domain.window import period_named
 from ledger.errors import BadInput
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services
@@ -54,7 +58,8 @@ def add(
     as_json: bool,
 ) -> None:
     """Register a signed agreement. The same document again gives the first receipt."""
-    document = dict(read_agreement(path).document)
+    agreement = read_agreement(path)
+    document, left_out = dict(agreement.document), _left_out(agreement, first_period)
     if own_keys and registration_signature is not None:
         raise BadInput("--own-keys signs by itself; leave --registration-signature out")
     with opened(data_dir, database_url) as services:
@@ -65,8 +70,13 @@ def add(
         registered = commands.register(document, first_period=first_period, customer_signature=signature)
         receipt = receipt_document(services, registered.receipt)
     shown = {"sla_id": registered.sla_id, "doc_sha256": registered.doc_sha256, "on_chain": registered.on_chain}
+    if left_out:
+        note(
+            f"--first-period {first_period}: the {len(left_out)} periods of the terms before it ({left_out[0]} to "
+            f"{left_out[-1]}) can never be recorded on chain, now or later; statements of them stand in the log alone"
+        )
     if as_json:
-        print_json({**shown, **receipt})
+        print_json({**shown, "periods_left_out": list(map(str, left_out)), **receipt})
         return
     click.echo(f"registered {registered.sla_id}: event {receipt['event_id']} at seq {receipt['seq']}")
     if not registered.on_chain:
@@ -144,6 +154,14 @@ def keys(data_dir: Path, database_url: str | None, as_json: bool) -> None:
         return
     for name, key in shown.items():
         click.echo(f'{name}\n  x: "{key["x"]}"\n  y: "{key["y"]}"')
+
+
+def _left_out(agreement: Agreement, first_period: str | None) -> list[Period]:
+    """The periods of the terms before the first that is to be recorded on chain."""
+    if first_period is None:
+        return []
+    first = period_named(agreement, first_period)
+    return list(takewhile(lambda period: period != first, agreement.periods.all()))
 
 
 def registration_signature_of(text: str | None) -> bytes | None:

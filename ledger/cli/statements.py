@@ -23,7 +23,7 @@ from ledger.cli.pages import (
     paged,
     tell_of_more,
 )
-from ledger.domain.indicators import REQUESTS
+from ledger.domain.indicators import REQUESTS, shown_score
 from ledger.wiring.data_directory import open_data_directory
 
 _SAME = (
@@ -140,6 +140,7 @@ def _document(row: Row) -> dict[str, Any]:
         "objectives": [
             {"unit": REQUESTS, "undecided": 0, **{name: each[name] for name in each if name != "target"}}
             | {"target_percent": each["target"]}
+            | {"score": shown_score(each.get("unit", REQUESTS), each["good"], each["valid"])}
             for each in row["objectives"]
         ],
         "credit": amount_document(row["credit"]),

@@ -14,7 +14,7 @@ from typing import Any
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import first_date
 from ledger.domain.credit_steps import credit_steps
-from ledger.domain.indicators import INDICATORS
+from ledger.domain.indicators import INDICATORS, shown_score
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.judged_units import Unit, units_of
@@ -190,6 +190,7 @@ def _objective(
     words = METHOD_WORDS[objective.method]
     undecided = result.get("undecided", 0)
     bad = result["valid"] - result["good"] - undecided
+    score = shown_score(unit_of(objective), result["good"], result["valid"])
     return {
         "id": objective.id,
         "indicator": objective.indicator,
@@ -205,7 +206,8 @@ def _objective(
         "parameters": _parameters(agreement, objective.id),
         "selects": None if objective.where is None else str(objective.where),
         "unit": unit_of(objective),
-        "counts": {"good": result["good"], "valid": result["valid"], "bad": bad, "undecided": undecided},
+        "counts": {"good": result["good"], "valid": result["valid"], "bad": bad, "undecided": undecided}
+        | ({} if score is None else {"score": score}),
         "state": result["state"],
         "verdict": _verdict(objective, result, undecided),
         "units": None if windows is None else _units(agreement, windows, index, limit, all_windows=all_windows),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ledger.domain.money import format_floored
+
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
@@ -58,3 +60,9 @@ INDICATORS: Mapping[str, Indicator] = {indicator.name: indicator for indicator i
 REQUEST_INDICATORS = tuple(indicator.name for indicator in _REQUESTS)
 SAMPLE_INDICATORS = tuple(indicator.name for indicator in _SAMPLES)
 LATENCIES = ("first_token_latency", "response_latency")
+
+
+def shown_score(unit: str, good: int, valid: int) -> str | None:
+    """What context fidelity is also printed as: facts kept / all as a score from 0 to 1, six decimals, rounded down, so
+    that it is 1 only where nothing was lost. None for counts of another unit, and where there are none."""
+    return format_floored(good, valid) if unit == INDICATORS["context_fidelity"].unit and valid else None

@@ -33,12 +33,20 @@ Check = Callable[[Agreement], object]
 
 def load_agreement(path: Path, *, check: Check | None = None) -> Agreement:
     """Read and validate an agreement file; raises ``DocumentInvalid`` with file, line and field."""
+    return parse_agreement(_bytes_of(path), str(path), check=check)
+
+
+def load_document(path: Path) -> Any:
+    """What an agreement file says, valid or not; raises ``DocumentInvalid`` where it is no YAML."""
+    return parse_document(_bytes_of(path), str(path), AGREEMENT)[0]
+
+
+def _bytes_of(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            return stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise DocumentInvalid(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
-    return parse_agreement(data, str(path), check=check)
 
 
 def parse_agreement(data: bytes, name: str, *, check: Check | None = None) -> Agreement:

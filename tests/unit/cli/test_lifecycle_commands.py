@@ -76,3 +76,61 @@ def test_a_draft_says_whose_signature_is_missing(tmp_path: Path, capsys: pytest.
         path.write_text(json.dumps({**document, "signatures": signatures}))
         found = asked(capsys, "agreements", "validate", str(path))
         assert (found["state"], found["missing_signatures"]) == (state, missing)
+
+
+def test_where_an_agreement_stands_before_and_after_its_term(
+    tmp_path: Path, key_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLA_LEDGER_KEY_CACHE", str(key_cache))
+    data = ["--data", str(tmp_path / "data")]
+    assert main(["init", *data]) == 0
+    terms = {
+        "signed": (3, 400, ["signed", "active", "expired"], 2),
+        "expired": (-40, -12, ["signed", "active", "expired"], 0),
+        "active": (-40, 400, ["signed", "active", "expired"], 1),
+    }
+    for state, (first, until, whats, to_come) in terms.items():
+        path = write(tmp_path / f"{state}.json", effective={"from": day(first), "until": day(until)})
+        sla_id = asked(capsys, "agreements", "add", path, *data, "--own-keys")["sla_id"]
+        shown = asked(capsys, "agreements", "show", *data, "--sla-id", sla_id)
+        assert (shown["state"], [each["what"] for each in shown["timeline"]]) == (state, whats)
+        assert main(["agreements", "show", *data, "--sla-id", sla_id]) == 0
+        assert capsys.readouterr().out.count("to come") == to_come
+    listed = asked(capsys, "agreements", "list", *data)["agreements"]
+    assert sorted(each["state"] for each in listed) == sorted(terms)
+
+
+def test_a_later_first_period_says_what_it_leaves_out(
+    tmp_path: Path, key_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLA_LEDGER_KEY_CACHE", str(key_cache))
+    data = ["--data", str(tmp_path / "data")]
+    assert main(["init", *data]) == 0
+    first = f"{day(-26)}/P1W"
+    path = write(tmp_path / "a.json")
+    capsys.readouterr()
+    assert main(["agreements", "add", path, *data, "--own-keys", "--first-period", first, "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["periods_left_out"] == [f"{day(-40)}/P1W", f"{day(-33)}/P1W"]
+    assert f"the 2 periods of the terms before it ({day(-40)}/P1W to {day(-33)}/P1W) can never be recorded" in said.err
+    other = write(tmp_path / "b.json", nonce="0x" + "77" * 32)
+    assert asked(capsys, "agreements", "add", other, *data, "--own-keys")["periods_left_out"] == []
+
+
+def test_a_draft_says_what_is_still_to_be_written_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = signed_agreement()
+    parties = {**document["parties"], "issuer": {**document["parties"]["issuer"], "name": "REPLACE provider"}}
+    path = tmp_path / "terms.json"
+    path.write_text(json.dumps({**document, "parties": parties}))
+    assert asked(capsys, "agreements", "validate", str(path))["placeholders"] == ["parties.issuer.name"]
+    assert main(["agreements", "validate", str(path)]) == 0
+    assert "REPLACE is still in parties.issuer.name" in capsys.readouterr().out
+    keyless = {**document["collector"], "name": "REPLACE collector", "babyjubjub_public_key": {"x": "1", "y": "1"}}
+    path.write_text(json.dumps({**document, "parties": parties, "collector": keyless}))
+    assert main(["agreements", "validate", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "a draft, with REPLACE still in parties.issuer.name, collector.name" in said
+    assert said.index("a draft") < said.index("is no Baby Jubjub public key")
+    path.write_text(json.dumps({**document, "collector": {**keyless, "name": "mine"}}))
+    assert main(["agreements", "validate", str(path)]) == 2
+    assert "REPLACE" not in capsys.readouterr().err

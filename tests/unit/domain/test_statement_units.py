@@ -31,6 +31,33 @@ def test_another_unit_than_requests_is_said(objective: dict[str, Any], unit: str
     assert objective_cells(found.objectives[0])[1] == f"{said['good']}/{said['valid']} {unit}"
 
 
+CONTEXT = {
+    "method": "total_ratio",
+    "indicator": "context_fidelity",
+    "evaluator": "cf4k 1",
+    "minimum_valid": 1,
+    "target": "95",
+}
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "score"),
+    [(196, 4, "0.980000"), (10**8 - 1, 1, "0.999999"), (7, 0, "1.000000"), (2, 1, "0.666666"), (0, 5, "0.000000")],
+)
+def test_facts_kept_and_lost_are_told_as_counts_and_as_a_score(good: int, bad: int, score: str) -> None:
+    found = settled(terms(CONTEXT), [(1, (good, bad))])
+    (shown,) = objective_documents(found)
+    assert (shown["good"], shown["valid"], shown["unit"], shown["score"]) == (good, good + bad, "facts", score)
+    assert objective_cells(found.objectives[0])[1] == f"{good}/{good + bad} facts (score {score})"
+
+
+def test_of_no_facts_there_is_no_score_and_of_requests_neither() -> None:
+    (empty,) = objective_documents(settled(terms(CONTEXT), []))
+    (plain,) = objective_documents(settled(terms({"method": "total_ratio"}), [(1, (9, 1))]))
+    assert "score" not in empty
+    assert "score" not in plain
+
+
 def test_requests_are_what_is_counted_where_nothing_is_said() -> None:
     found = settled(terms({"method": "total_ratio"}), [(1, (9, 1))])
     (said,) = found.as_document()["objectives"]
