@@ -61,6 +61,13 @@ EQUIVALENT = (
     Same("methods/downtime.py", "most = max(of_all, default=0)", "0 -> 1", "of no windows none is excluded"),
     Same("proration.py", "_APART = 64", "64 -> 65", "whatever is not told apart by then is compared exactly"),
     Same("proration.py", "if len(keys) > wanted:", "> -> >=", "as many as are wanted are all taken, in any order"),
+    Same(
+        "violations.py",
+        "judged = max((at + 1 for at, state in enumerate(columns.states) if state is not WindowState.NO_DATA), "
+        "default=0)",
+        "0 -> 1",
+        "where nothing was judged nothing is violated",
+    ),
     Same("exclusions.py", "minutes = (terms.cap_ns or 0) // MINUTE_NS", "0 -> 1", "without a cap nothing is cut by it"),
     Same("exclusions.py", "end_ns = 0", "0 -> 1", "any instant before all others does"),
     Same(

@@ -62,6 +62,8 @@ def test_the_counts_of_a_window_are_in_the_unit_of_the_indicator_unless_requests
     assert unit_of_counts("interval_mean-v1", "availability") == "requests"
     assert unit_of_counts("graded_score-v1", "response_latency") == "thousandths of a request"
     assert unit_of_counts("total_ratio", "checksum_failure") == "loads"
+    assert unit_of_counts("total_ratio", "availability", "counters") == "requests"
+    assert unit_of_counts("downtime_minutes-v1", "availability", "outages") == "minutes"
 
 
 def test_what_ended_a_violation_as_events_spell_it() -> None:
@@ -98,6 +100,8 @@ def test_nothing_judged_after_it_leaves_it_open() -> None:
     assert (violation.open, violation.ended_by) == (True, EndedBy.PERIOD_END)
     (violation,) = found({3: BAD}, no_data=tuple(range(4, 23)))
     assert not violation.open
+    (violation,) = found({3: BAD, 4: GOOD}, no_data=tuple(range(5, 24)))
+    assert (violation.open, violation.ended_by) == (False, EndedBy.MET)
 
 
 def test_the_comparison_is_exact() -> None:
