@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ledger.app.agreements import AGREEMENT_REGISTERED, AGREEMENT_TERMINATED, timeline_of
@@ -52,18 +53,22 @@ def read_lifecycle(tx: Transaction, sla_id: str, *, now_ns: int) -> Row:
         {"at_ns": each["registered_at_ns"], "what": "signed", "terms_version": each["terms_version"]}
         for each in versions
     ]
-    # One that was handed in when it was in force already was signed before: its parties did not sign it afterwards.
-    began = {each["terms_version"]: each["from_ns"] or each["registered_at_ns"] for each in versions}
     coming = [{"at_ns": at_ns, "what": what, "terms_version": number} for at_ns, what, number in milestones(timeline)]
     return {
         "sla_id": sla_id,
         "state": str(timeline.state(now_ns)),
         "versions": versions,
-        "timeline": sorted(
-            signed + coming,
-            key=lambda each: (
-                min(each["at_ns"], began[each["terms_version"]]) if each["what"] == "signed" else each["at_ns"]
-            ),
-        ),
+        "timeline": _in_order(signed + coming, versions),
         "termination": termination,
     }
+
+
+def _in_order(timeline: Iterable[dict[str, Any]], versions: Iterable[Row]) -> list[dict[str, Any]]:
+    """By time; but what was handed in when it was in force already was signed before that all the same."""
+    began = {each["terms_version"]: each["from_ns"] or each["registered_at_ns"] for each in versions}
+
+    def place(each: dict[str, Any]) -> int:
+        at_ns: int = each["at_ns"]
+        return min(at_ns, began[each["terms_version"]]) if each["what"] == "signed" else at_ns
+
+    return sorted(timeline, key=place)

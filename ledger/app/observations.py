@@ -96,19 +96,12 @@ def record_observations(
         counts, span, changed = classify_heartbeats(tx, registered, timeline, cast(AnyRows, rows), now_ns, refused)
     else:
         counts, span, changed = _classify(tx, registered, timeline, rows, declared_complete, refused)
-    payload = {
-        "sla_id": sla_id,
-        "source": source,
-        "digest": digest,
-        "format": batch_format,
-        "bytes": len(data),
-        **_counted(counts, span, declared_complete),
-    }
+    payload: dict[str, Any] = {"sla_id": sla_id, "source": source, "digest": digest, "format": batch_format}
+    payload |= {"bytes": len(data), **_counted(counts, span, declared_complete)}
     fact = NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)
     (receipt,) = tx.events.append(stream, [fact], expected_version=len(earlier))
     if Reason.IMPLAUSIBLE in counts.rejected:
-        faults = read_rows(data)
-        report_implausible(tx, timeline, payload, faults, declared_complete=declared_complete, now_ns=now_ns)
+        report_implausible(tx, timeline, payload, read_rows(data), declared_complete, now_ns)
     changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, batch_format))
     reason = f"the batch {digest[:16]} of {source} came after the period was closed"
     anew = _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)

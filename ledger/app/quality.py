@@ -65,7 +65,6 @@ def report_implausible(
     timeline: Timeline,
     said: Mapping[str, Any],
     rows: Iterable[Any],
-    *,
     declared_complete: Interval | None,
     now_ns: int,
 ) -> None:
