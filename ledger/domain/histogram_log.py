@@ -6,6 +6,10 @@ the window in which it was seen, as steps of counters do (``ledger.domain.counte
 no data. What the bounds leave open about the threshold stays undecided. Restarts are told by the count of all values
 and by the start, and are those of all buckets at once. Another reading of a series for one instant is a conflict, and
 then that is no reading.
+
+A sketch of relative accuracy (DDSketch) is no reading but counts by itself: what came since the sketch before it, each
+value within alpha of how it is shown. It counts where it ends, and sketches in conflict count once, as bad, as much as
+the largest of them.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.feeds import FactBook, FactKind
-from ledger.domain.histogram import Histogram
+from ledger.domain.histogram import Histogram, sketched_within
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import HISTOGRAMS
@@ -29,8 +33,20 @@ from ledger.domain.window import Cell, Window
 from ledger.errors import ImplausibleCounts
 
 
+class Sketch(NamedTuple):
+    """Counts of values in seconds as a sketch shows them, each within the share ``alpha`` of what it was."""
+
+    alpha: Fraction
+    shown: tuple[tuple[Fraction, int], ...]
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.shown)
+
+
 class HistogramRow(NamedTuple):
-    """One usable row of a histogram log: the cumulative buckets (``le`` in seconds, count) of one series at an instant.
+    """One usable row of a histogram log: the cumulative buckets (``le`` in seconds, count) of one series at an instant,
+    or a ``sketch`` of what came until then.
 
     ``series`` is the canonical text of its labels without ``le``; ``body_digest`` is over buckets and start alone, with
     bounds as numbers. ``start_ns`` is when the process began to count, None where nobody knows.
@@ -44,6 +60,7 @@ class HistogramRow(NamedTuple):
     at_ns: int
     buckets: tuple[tuple[str, int], ...]
     start_ns: int | None
+    sketch: Sketch | None = None
 
 
 class _Reading(NamedTuple):
@@ -55,6 +72,8 @@ class _Reading(NamedTuple):
 def _refused(agreement: Agreement, row: HistogramRow) -> Refused | None:
     if row.histogram not in {each.source.histogram for each in agreement.objectives}:
         return Refused(Reason.NOT_PROMISED, "histogram", f"no objective is counted from {row.histogram[:80]!r}")
+    if row.sketch is not None:
+        return _refused_sketch(row.sketch)
     try:
         found = Histogram.of(row.buckets)
     except ImplausibleCounts as error:
@@ -63,6 +82,14 @@ def _refused(agreement: Agreement, row: HistogramRow) -> Refused | None:
         return Refused(Reason.IMPLAUSIBLE, "buckets", "a count is below 0")
     if row.start_ns is not None and row.start_ns > row.at_ns:
         return Refused(Reason.IMPLAUSIBLE, "start", "a process cannot have begun after its histogram was read")
+    return None
+
+
+def _refused_sketch(sketch: Sketch) -> Refused | None:
+    if not 0 < sketch.alpha < 1:
+        return Refused(Reason.IMPLAUSIBLE, "sketch.alpha", f"{sketch.alpha} is not between 0 and 1")
+    if any(value < 0 or count < 0 for value, count in sketch.shown):
+        return Refused(Reason.IMPLAUSIBLE, "sketch.values", "no latency and no count is below 0")
     return None
 
 
@@ -95,8 +122,12 @@ class HistogramBook(FactBook[HistogramRow]):
                 if self._excluded.position(at_ns - 1) is None:
                     (at,) = self._windows_of(Interval(at_ns - 1, at_ns))
                     cell = step.within(threshold)
-                    for place, count in enumerate((cell.good, cell.bad, cell.undecided)):
-                        sums[at][place] += count
+                    _add(sums[at], cell)
+        for at_ns, cell in self._sketched(objective.source.histogram, threshold):
+            for at in self._windows_of(Interval(at_ns - 1, at_ns)):
+                counts = sums.setdefault(at, [0, 0, 0])
+                if self._excluded.position(at_ns - 1) is None:
+                    _add(counts, cell)
         return [Cell(*sums[at]) if at in sums else None for at in range(len(windows))]
 
     def _reach(self) -> Mapping[str, Iterable[int]]:
@@ -115,8 +146,25 @@ class HistogramBook(FactBook[HistogramRow]):
             yield [
                 _Reading(at_ns, Histogram.of(rows[0].buckets), rows[0].start_ns)
                 for at_ns, rows in sorted(by_instant.items())
-                if len(rows) == 1
+                if len(rows) == 1 and rows[0].sketch is None
             ]
+
+    def _sketched(self, name: str | None, threshold: Fraction) -> Iterator[tuple[int, Cell]]:
+        """Where each sketch ends, and what it says of the threshold."""
+        of_place: dict[tuple[str, int], list[Sketch]] = {}
+        for row in self._rows:
+            if row.histogram == name and row.sketch is not None:
+                of_place.setdefault((row.series, row.at_ns), []).append(row.sketch)
+        for (_, at_ns), (first, *others) in of_place.items():
+            if others:
+                yield at_ns, Cell(0, max(each.total for each in (first, *others)))
+            else:
+                yield at_ns, sketched_within(dict(first.shown), threshold, first.alpha)
+
+
+def _add(counts: list[int], cell: Cell) -> None:
+    for place, count in enumerate((cell.good, cell.bad, cell.undecided)):
+        counts[place] += count
 
 
 def _steps(readings: Sequence[_Reading], within: Interval) -> Iterator[tuple[int, Histogram]]:

@@ -179,6 +179,44 @@ def test_rows_that_cannot_be_read(buckets: object, field: str) -> None:
     assert (found.reason, found.field) == (Reason.FIELD_INVALID, field)
 
 
+def sketch(hour: float, alpha: str = "0.01", **values: int) -> dict[str, Any]:
+    """Values are written v0_99 and so on."""
+    row = reading(hour, all=1)
+    del row["buckets"]
+    found = {name[1:].replace("_", "."): count for name, count in values.items()}
+    return {**row, "sketch": {"alpha": alpha, "values": found}}
+
+
+def test_a_sketch_counts_what_came_since_the_one_before_and_leaves_open_what_its_accuracy_does() -> None:
+    of = fresh()
+    hand(of, sketch(1, v0_5=80, v0_98=5, v1_005=4, v1_2=3), sketch(1.4, v0_1=7), reading(1.5, le1=0, all=0))
+    hand(of, reading(2, le1=1, all=2))
+    assert cells(of, 2) == [Cell(85, 3, 4), Cell(8, 1)]
+
+
+def test_sketches_in_conflict_count_once_as_bad_and_the_same_twice_is_one() -> None:
+    of = fresh()
+    found = hand(of, sketch(1, v0_5=80), sketch(1, v0_50=80), sketch(1, v0_5=79, v3=4))
+    assert (found.batch.counts.accepted, found.batch.counts.duplicates, found.batch.counts.conflicts) == (1, 1, 1)
+    assert cells(of, 1) == [Cell(0, 83)]
+
+
+@pytest.mark.parametrize("wrong", [sketch(1, "1", v1=1), sketch(1, "0", v1=1), sketch(1, v1=-1)])
+def test_a_sketch_that_cannot_be_blocks_its_period(wrong: dict[str, Any]) -> None:
+    of = fresh()
+    assert hand(of, wrong, sketch(2, v1=1)).batch.counts.rejected == {"implausible": 1}
+    with pytest.raises(ImplausibleCounts):
+        judge(of)
+
+
+@pytest.mark.parametrize("said", [None, {"alpha": "1"}, {"alpha": "1", "values": [1]}, {"alpha": "x", "values": {}}])
+def test_a_sketch_that_cannot_be_read(said: object) -> None:
+    (found,) = read_facts(json.dumps({**sketch(1), "sketch": said}).encode() + b"\n")
+    assert isinstance(found, RowRejection)
+    (both,) = read_facts(json.dumps({**sketch(1), "buckets": {}}).encode() + b"\n")
+    assert isinstance(both, RowRejection)
+
+
 readings = st.builds(
     lambda half, pod, good, bad: reading(half / 2, pod, le1=good, all=good + bad),
     st.integers(0, 47),
