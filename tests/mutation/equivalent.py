@@ -47,6 +47,12 @@ EQUIVALENT = (
     Same("methods/interval_mean.py", "_SCALE = 10**30", "30 -> 31", "any power of ten from 10^9 on bounds as well"),
     Same("methods/series.py", "before = list(accumulate(column, initial=0))", "0 -> 1", "only differences are taken"),
     Same(
+        "methods/registry.py",
+        "if not any(self._worst(each) for each in (index, *self._companion(index))):",
+        "not any(self._worst(each) for each in (index, *self._companion(index))) -> False",
+        "where nothing is undecided the second count is the first",
+    ),
+    Same(
         "methods/series.py",
         "return self if windows == 1 else self.rolling(windows, windows)",
         "windows == 1 -> False",
