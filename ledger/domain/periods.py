@@ -15,13 +15,14 @@ from datetime import date, timedelta
 from functools import cached_property, lru_cache
 
 from ledger.domain.calendar import Period, PeriodLength, add_months, local_moment, make_period, parse_period_length
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.instant import DAY_NS, SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
 from ledger.errors import CalendarInvalid
 
 MAX_WINDOWS = 100_000
 MAX_PART_DAYS = 999
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
 """Days of the longest part that a period's name can say."""
 
 
@@ -86,7 +87,9 @@ class PeriodGrid:
 
     def at(self, instant_ns: int) -> Period | None:
         """The period that holds an instant, of overlapping ones the latest; None before, after and between them."""
-        if self.empty:
+        day = _EPOCH_DAY + instant_ns // DAY_NS
+        # No clock shows the instants at the two ends of the calendar.
+        if self.empty or not self.first.toordinal() - 2 <= day <= self.until.toordinal() + 2:
             return None
         shown = local_moment(instant_ns, self.zone).date()
         # A clock that goes back over midnight shows the day before; a day may start later than at midnight.
