@@ -226,6 +226,11 @@ def test_quarters_are_those_of_the_calendar() -> None:
     assert refused == ["mar", "jun", "dec"]
 
 
+def test_the_next_month_of_a_quarter_has_releases_of_its_own() -> None:
+    may = [ticket(f"g{day}", "gray-release", f"2023-05-0{day}T00:00:00Z", 5) for day in range(1, 5)]
+    assert ruled(*may, ticket("june", "gray-release", "2023-06-01T00:00:00Z", 5))["june"].ruling is Ruling.HONOURED
+
+
 def test_the_same_month_of_another_year_is_another_month() -> None:
     june = [ticket(f"g{day}", "gray-release", f"2023-06-0{day}T00:00:00Z", 5) for day in range(1, 5)]
     assert ruled(*june, ticket("later", "gray-release", "2024-06-01T00:00:00Z", 5))["later"].ruling is Ruling.HONOURED
