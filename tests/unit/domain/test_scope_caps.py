@@ -188,7 +188,7 @@ def test_what_a_cap_cuts_off_is_taken_from_the_violations_of_its_scope() -> None
 
 COUNTS = st.dictionaries(st.integers(0, 23), st.tuples(*[st.integers(0, 100)] * 3), max_size=6)
 CAPS = st.fixed_dictionaries(
-    {"scope": st.sampled_from(["0.00", "123.45", "300.00", "45 %", "9999.00"])},
+    {"scope": st.sampled_from(["0.01", "123.45", "300.00", "45 %", "9999.00"])},
     optional={"service": st.sampled_from(["400.00", "60 %"]), "contract": st.sampled_from(["333.33", "50 %"])},
 )
 RULES = st.sampled_from([None, rules("eu-up", "us-up"), rules(*NAMES)])
@@ -217,7 +217,7 @@ def test_steps_follow_from_each_other_and_lines_sum_to_the_credit(
 
 
 @settings(max_examples=60, deadline=None)
-@given(COUNTS, st.integers(0, 100_000))
+@given(COUNTS, st.integers(1, 100_000))
 def test_a_cap_for_each_scope_never_pays_less_than_one_for_all(bad: Any, cap: int) -> None:
     amount = f"{cap // 100}.{cap % 100:02}"
     each = trace(terms(caps={"scope": amount}), bad)
