@@ -101,7 +101,6 @@ FIELD_REPORTS = {
         (
             "unit/app/test_claims.py::test_overlaps_counted_twice_uptime_monitor_287",
             f"{_OUTAGES}::test_overlaps_counted_twice_uptime_monitor_287",
-            "unit/app/test_claims.py::test_overlaps_counted_twice_uptime_monitor_287",
             "unit/domain/test_exclusions.py::test_overlaps_counted_twice_uptime_monitor_287",
         ),
     ),
