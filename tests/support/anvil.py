@@ -6,11 +6,7 @@ whatever registry npm is set to) and stays in that folder's ``node_modules``.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import platform
-import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,9 +20,9 @@ from typing import Any
 import requests
 from eth_utils import keccak
 
+from tests.support import node_packages
+
 HERE = Path(__file__).resolve().parent / "node"
-ROOT = HERE.parents[2]
-PROGRAM = HERE / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
 START_TIMEOUT_S = 30
 ETHER = 10**18
 RECORDED = (
@@ -101,26 +97,10 @@ def installed() -> Path:
     """The program, installed first where it is not there. Raises ``AnvilMissing``."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         raise AnvilMissing("anvil (its package is for Linux on x86-64)")
-    # Two test runs of one clone that start at once must not both install.
-    with (HERE / "package-lock.json").open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not _is_current():
-            install = [sys.executable, ROOT / "scripts/with_node.py", "npm", "ci"]
-            install += ["--ignore-scripts", "--no-audit", "--no-fund"]
-            done = subprocess.run(install, cwd=HERE, capture_output=True, text=True, check=False)
-            if done.returncode or not PROGRAM.exists():
-                shutil.rmtree(HERE / "node_modules", ignore_errors=True)
-                raise AnvilMissing(f"anvil (npm ci: {(done.stdout + done.stderr)[-300:]})")
-    return PROGRAM
-
-
-def _is_current() -> bool:
-    """Whether the program is there, of the version that the lock names."""
-    wanted = re.search(r'anvil-linux-amd64": "([^"]+)"', (HERE / "package.json").read_text())
-    manifest = PROGRAM.parents[1] / "package.json"
-    if wanted is None or not manifest.exists() or not os.access(PROGRAM, os.X_OK):
-        return False
-    return f'"version": "{wanted.group(1)}"' in manifest.read_text()
+    try:
+        return node_packages.installed(HERE) / "@foundry-rs/anvil-linux-amd64/bin/anvil"
+    except node_packages.NodePackagesMissing as missing:
+        raise AnvilMissing(f"anvil ({missing})") from missing
 
 
 def _wait_until_it_answers(node: Anvil, process: subprocess.Popen[bytes]) -> None:
