@@ -35,17 +35,12 @@ FIELD_REPORTS = {
         "more good than all is taken for above 100 %",
         (
             f"{_COUNTERS}::test_slo_generator_319_more_good_than_all_is_refused_and_not_100_percent",
-            "unit/domain/test_counters.py::test_slo_generator_319_more_good_than_all_is_refused_and_not_100_percent",
             f"{_SAMPLES}::test_slo_generator_319_more_good_than_all_blocks_settlement_until_it_is_answered",
-            "unit/domain/test_window.py::test_sli_above_one_is_refused_slo_generator_319",
         ),
     ),
     "slo-generator#42": FieldReport(
         "where nothing failed there is no report",
-        (
-            f"{_COUNTERS}::test_slo_generator_42_without_an_error_series_nothing_failed",
-            "unit/domain/test_counters.py::test_slo_generator_42_without_an_error_series_nothing_failed",
-        ),
+        (f"{_COUNTERS}::test_slo_generator_42_without_an_error_series_nothing_failed",),
     ),
     "sloth#133": FieldReport(
         "an idle slice is not a number, and so is all that it is part of",

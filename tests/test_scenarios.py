@@ -177,7 +177,8 @@ def _from_counts(terms: Agreement, period: Period, said: dict[str, Any], otherwi
         given = given_at.get(at, otherwise)
         idle = tuple(Cell(0, 0) for _ in terms.objectives)
         if isinstance(given, list):
-            cells = tuple(Cell.from_total(*map(int, pair.split("/"))) for pair in given)
+            pairs = [tuple(map(int, pair.split("/"))) for pair in given]
+            cells = tuple(Cell(good, valid - good) for good, valid in pairs)
             windows.append(Window(interval, WindowState.OBSERVED, cells))
         else:
             windows.append(Window(interval, WindowState.OBSERVED if given == "idle" else WindowState(given), idle))

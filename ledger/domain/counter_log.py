@@ -89,9 +89,8 @@ class CounterBook(FactBook[CounterRow]):
         looked = {at for at_ns in all_of.read_at() for at in self._windows_of(Interval(at_ns - 1, at_ns))}
         found: list[Cell | None] = []
         for at in range(len(windows)):
-            count = part.get(at, 0)
-            good = count if source.good is not None else total.get(at, 0) - count
-            found.append(_cell(good, total.get(at, 0), windows[at]) if at in looked else None)
+            cell = _cell(part.get(at, 0), total.get(at, 0), windows[at], counts_good=source.good is not None)
+            found.append(cell if at in looked else None)
         return found
 
     def _reach(self) -> Mapping[str, Iterable[int]]:
@@ -110,19 +109,20 @@ class CounterBook(FactBook[CounterRow]):
     def _by_window(self, counters: Counters) -> dict[int, int]:
         """The steps seen in each window, without those seen in excluded time. All are whole: so are the readings."""
         found: dict[int, int] = {}
-        for at_ns, size in counters.steps(self._period.interval):
+        for _, at_ns, size in counters.steps(self._period.interval):
             if self._excluded.position(at_ns - 1) is None:
                 (window,) = self._windows_of(Interval(at_ns - 1, at_ns))
                 found[window] = found.get(window, 0) + int(size)
         return found
 
 
-def _cell(good: int, valid: int, window: Window) -> Cell:
-    if not 0 <= good <= valid:
+def _cell(part: int, valid: int, window: Window, *, counts_good: bool) -> Cell:
+    if part > valid:
+        said, from_ns = "good" if counts_good else "bad", window.interval.start_ns
         raise ImplausibleCounts(
-            f"{good} good of {valid} valid requests in the window from {format_instant_ns(window.interval.start_ns)}: "
+            f"{part} {said} of {valid} valid requests in the window from {format_instant_ns(from_ns)}: "
             "read the counters of an objective at one instant, and correct the source",
-            good=good,
+            **{said: part},
             valid=valid,
         )
-    return Cell(good, valid - good)
+    return Cell(part, valid - part) if counts_good else Cell(valid - part, part)

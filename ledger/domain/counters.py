@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Verdict
-from ledger.domain.window import Cell
 from ledger.errors import ImplausibleCounts
 
 
@@ -28,6 +27,14 @@ class _Reading(NamedTuple):
     at_ns: int
     value: Fraction
     start_ns: int | None
+
+
+class Step(NamedTuple):
+    """By how much a series rose, and the instant at which that was seen."""
+
+    series: Hashable
+    at_ns: int
+    size: Fraction
 
 
 class Counters:
@@ -53,28 +60,17 @@ class Counters:
         readings[at_ns] = None
         return Verdict.CONFLICT
 
-    def increases(self, within: Interval) -> dict[Hashable, Fraction]:
-        """Of every series that has a reading up to the end of the span, its increase.
+    def steps(self, within: Interval) -> Iterator[Step]:
+        """The steps of every series that has a reading up to the end of the span.
 
         Raises ``ImplausibleCounts`` where a series falls within one start.
         """
-        return {
-            series: sum((size for _, size in self._steps_of(series, readings, within)), Fraction(0))
-            for series, readings in self._readings(within)
-        }
-
-    def steps(self, within: Interval) -> Iterator[tuple[int, Fraction]]:
-        """The steps that ``total`` sums up: the instant at which each was seen, and its size."""
         for series, readings in self._readings(within):
             yield from self._steps_of(series, readings, within)
 
     def read_at(self) -> set[int]:
         """The instants at which a series was read."""
         return {at_ns for found in self._series.values() for at_ns, each in found.items() if each is not None}
-
-    def total(self, within: Interval) -> Fraction:
-        """The sum of all increases; 0 where there is no series: what never happened has none."""
-        return sum(self.increases(within).values(), Fraction(0))
 
     def _readings(self, within: Interval) -> Iterator[tuple[Hashable, list[_Reading]]]:
         for series, by_instant in self._series.items():
@@ -83,31 +79,16 @@ class Counters:
                 yield series, found
 
     @staticmethod
-    def _steps_of(series: Hashable, readings: list[_Reading], within: Interval) -> Iterator[tuple[int, Fraction]]:
+    def _steps_of(series: Hashable, readings: list[_Reading], within: Interval) -> Iterator[Step]:
         before = sum(each.at_ns <= within.start_ns for each in readings)
         counted = readings[max(before - 1, 0) :]
         first = counted[0]
         began_here = first.start_ns is not None and within.start_ns <= first.start_ns and first.at_ns > within.start_ns
         if began_here:
-            yield first.at_ns, first.value
+            yield Step(series, first.at_ns, first.value)
         for earlier, later in pairwise(counted):
-            yield later.at_ns, later.value if _restarted(series, earlier, later) else later.value - earlier.value
-
-
-def counted_cell(
-    total: Counters, within: Interval, *, good: Counters | None = None, bad: Counters | None = None
-) -> Cell:
-    """The cell of a span from a counter of all and one of the good or of the bad.
-
-    Raises ``ImplausibleCounts`` where one exceeds all, or an increase is no whole number.
-    """
-    valid = _whole(total.total(within))
-    if good is not None:
-        return Cell.from_total(_whole(good.total(within)), valid)
-    failed = 0 if bad is None else _whole(bad.total(within))
-    if failed > valid:
-        raise ImplausibleCounts(f"{failed} bad of {valid} valid requests: more than all", bad=failed, valid=valid)
-    return Cell(valid - failed, failed)
+            from_value = Fraction(0) if _restarted(series, earlier, later) else earlier.value
+            yield Step(series, later.at_ns, later.value - from_value)
 
 
 def _restarted(series: Hashable, earlier: _Reading, later: _Reading) -> bool:
@@ -124,9 +105,3 @@ def _restarted(series: Hashable, earlier: _Reading, later: _Reading) -> bool:
             at_ns=str(later.at_ns),
         )
     return False
-
-
-def _whole(count: Fraction) -> int:
-    if count.denominator != 1:
-        raise ImplausibleCounts(f"{count} requests: a count of requests is a whole number", count=str(count))
-    return count.numerator

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from hashlib import blake2b
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
@@ -224,17 +224,6 @@ class IdRepeated(Exception):
     """An id came twice where each was taken to come once."""
 
 
-class KnownBodies(Protocol):
-    """Bodies that earlier batches brought, by id digest. A ``dict`` will do.
-
-    A store keeps, per agreement and source, the set of pairs (16-byte id digest, 16-byte body digest) from
-    ``IdentityBook.new_pairs``: all bodies of an id and not only its first, because a replayed conflict is a
-    duplicate. The period is part of the digest.
-    """
-
-    def get(self, id_digest: bytes, /) -> Collection[bytes] | None: ...
-
-
 class IdentityBook:
     """Tells new rows, duplicates and conflicts of one period apart, in about 170 bytes of memory per request.
 
@@ -242,9 +231,8 @@ class IdentityBook:
     more than 64 characters and those that go to a store are digested.
     """
 
-    def __init__(self, tenant: str, source: str, period: str, known: KnownBodies | None = None) -> None:
+    def __init__(self, tenant: str, source: str, period: str) -> None:
         self._scope = identity_scope(tenant, source, period)
-        self._known = known
         self._slots: dict[str | bytes, int] = {}
         self._bodies = bytearray()
         self._further: dict[int, set[bytes]] = {}
@@ -260,7 +248,7 @@ class IdentityBook:
         body = row.body_digest
         if slot == following:
             self._bodies += body
-            return (Verdict.ACCEPTED if self._known is None else self._against_known(row, slot)), slot
+            return Verdict.ACCEPTED, slot
         at = slot * DIGEST_BYTES
         if self._bodies[at : at + DIGEST_BYTES] == body:
             return Verdict.DUPLICATE, slot
@@ -270,25 +258,8 @@ class IdentityBook:
         further.add(body)
         return Verdict.CONFLICT, slot
 
-    def new_pairs(self) -> Iterator[tuple[bytes, bytes]]:
-        """(id digest, body digest) of every body that was not known before: what a store has to add."""
-        for key, slot in self._slots.items():
-            id_digest = key if isinstance(key, bytes) else self._digest(key)
-            known = self._known.get(id_digest) if self._known is not None else None
-            at = slot * DIGEST_BYTES
-            for body in (bytes(self._bodies[at : at + DIGEST_BYTES]), *self._further.get(slot, ())):
-                if not known or body not in known:
-                    yield id_digest, body
-
     def _digest(self, request_id: str) -> bytes:
         return _id_digest(self._scope, request_id)
-
-    def _against_known(self, row: RequestRow, slot: int) -> Verdict:
-        known = self._known.get(self._digest(row.request_id)) if self._known is not None else None
-        if not known:
-            return Verdict.ACCEPTED
-        self._further[slot] = set(known)
-        return Verdict.DUPLICATE if row.body_digest in known else Verdict.CONFLICT
 
 
 class DistinctIds:

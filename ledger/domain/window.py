@@ -49,13 +49,6 @@ class Cell:
             )
 
     @classmethod
-    def from_total(cls, good: int, valid: int) -> Cell:
-        """The cell of ``good`` out of ``valid``; more good than valid raises ``ImplausibleCounts``."""
-        if good > valid:
-            raise ImplausibleCounts(f"{good} good of {valid} valid requests: more than all", good=good, valid=valid)
-        return cls(good, valid - good)
-
-    @classmethod
     def from_document(cls, said: Mapping[str, int] | None) -> Cell:
         """The cell of what ``as_document`` gives; an empty one where nothing is said."""
         return cls(0, 0) if said is None else cls(said["good"], said["bad"], said.get("undecided", 0))

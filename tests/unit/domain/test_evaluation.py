@@ -160,12 +160,6 @@ def test_counts_that_no_honest_source_gives_block_settlement(good: int, bad: int
         Cell(good, bad)
 
 
-def test_more_good_than_valid_is_not_clamped_to_100_percent() -> None:
-    assert Cell.from_total(9, 10) == Cell(9, 1)
-    with pytest.raises(ImplausibleCounts):
-        Cell.from_total(11, 10)
-
-
 @pytest.mark.parametrize("state", [WindowState.NO_DATA, WindowState.EXCLUDED])
 def test_a_window_that_was_not_observed_has_no_counts(state: WindowState) -> None:
     with pytest.raises(ImplausibleCounts):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.interval import Interval
-from ledger.domain.observation import IdentityBook, Reason, RequestRow, Verdict, request_id_digest
+from ledger.domain.observation import BodyBook, Reason, RequestRow, Verdict, request_id_digest
 from ledger.domain.window import Window, period_named
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row
 
@@ -55,10 +55,11 @@ def test_cutting_a_log_into_batches_changes_no_count(rows: list[RequestRow], cut
     store: dict[bytes, set[bytes]] = {}
     counts = dict.fromkeys(Verdict, 0)
     for start, end in itertools.pairwise(edges):
-        book = IdentityBook("tenant", "gateway-log", str(PERIOD), store)
+        book = BodyBook(store)
         for item in usable[start:end]:
-            counts[book.classify(item)[0]] += 1
-        for id_digest, body in list(book.new_pairs()):
+            digest = request_id_digest("tenant", "gateway-log", str(PERIOD), item.request_id)
+            counts[book.classify(digest, item.body_digest)] += 1
+        for id_digest, body in book.new:
             store.setdefault(id_digest, set()).add(body)
     ids = {item.request_id for item in usable}
     bodies = {(item.request_id, item.body_digest) for item in usable}

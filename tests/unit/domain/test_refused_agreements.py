@@ -1,7 +1,7 @@
 """Bad input to the settlement engine: each is refused with the clause and the value that is wrong.
 
-One table for terms (the issue's list first), and beside it what is no document of terms: a later version, charges,
-samples, and a quantile where nothing was counted.
+One table for terms, and beside it what is no document of terms: a later version, charges, and a quantile where nothing
+was counted. More good than all is refused where it is handed in (``test_samples``, ``test_counter_feed``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ledger.domain.largest_credit import Bounds, excess
 from ledger.domain.lifecycle import Timeline, check_amendment
 from ledger.domain.money import MAX_MINOR_UNITS
 from ledger.domain.settlement import settle
-from ledger.domain.window import Cell, period_named
-from ledger.errors import ChargesRefused, DocumentInvalid, ImplausibleCounts
+from ledger.domain.window import period_named
+from ledger.errors import ChargesRefused, DocumentInvalid
 from tests.unit.domain.samples import agreement, document, put, windows
 
 DAY = "2023-06-14/P1D"
@@ -185,12 +185,6 @@ def test_effective_dates_that_overlap() -> None:
         check_amendment(Timeline((first, second)), early, now_ns=parse_instant_ns("2023-02-01T00:00:00Z"))
     assert refused.value.data["field"] == "effective.from"
     assert "2023-04-01 overlaps version 2, which is in force from 2023-05-01" in refused.value.message
-
-
-def test_more_good_than_all() -> None:
-    with pytest.raises(ImplausibleCounts, match="11 good of 10 valid") as refused:
-        Cell.from_total(11, 10)
-    assert (refused.value.data["good"], refused.value.data["valid"]) == (11, 10)
 
 
 def test_a_quantile_without_samples_is_no_figure_and_pays_nothing() -> None:

@@ -36,14 +36,6 @@ def test_a_count_that_no_source_could_have_is_refused_with_its_value(at: int, co
     assert caught.value.data == {"good": counts[0], "bad": counts[1], "undecided": counts[2]}
 
 
-def test_sli_above_one_is_refused_slo_generator_319() -> None:
-    assert Cell.from_total(3, 3) == Cell(3, 0)
-    assert Cell.from_total(2, 5) == Cell(2, 3)
-    with pytest.raises(ImplausibleCounts, match="4 good of 3 valid requests: more than all") as caught:
-        Cell.from_total(4, 3)
-    assert caught.value.data == {"good": 4, "valid": 3}
-
-
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
