@@ -3,7 +3,7 @@ periods whose figures they may change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from ledger.domain.calendar import Period
 from ledger.domain.events import StoredEvent
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.feeds import FactKind, FactRow, Facts
-from ledger.domain.interval import Interval, clip
+from ledger.domain.interval import Interval, clip, union
 from ledger.domain.lifecycle import Timeline
 from ledger.domain.observation import (
     BodyBook,
@@ -39,24 +39,32 @@ def feed_of(
     """What records the facts of a feed, given the events of all batches before; None for all other logs."""
     if batch_format not in BOOKS:
         return None
-    digests = sorted({event.payload["digest"] for event in earlier if event.payload.get("format") == batch_format})
+    declared: dict[str, list[Interval | None]] = {}
+    for event in earlier:
+        if event.payload.get("format") == batch_format:
+            declared.setdefault(event.payload["digest"], []).append(_declared(event))
 
-    def known_rows() -> Iterator[Any]:
-        for digest in digests:
-            yield from read_rows(tx.batches.get(digest))
+    def known_rows() -> Iterator[tuple[FactRow | RowRejection, Sequence[Interval]]]:
+        for digest, said in sorted(declared.items(), key=lambda of_digest: of_digest[0]):
+            spans = [span for span in said if span is not None]
+            # A batch that was once handed in without a declaration has no outside.
+            within = () if len(spans) < len(said) else tuple(spans)
+            for row in read_rows(tx.batches.get(digest)):
+                yield cast(FactRow | RowRejection, row), within
 
     return Feed(tx, registered, timeline, BOOKS[batch_format].kind, known_rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed of one agreement. ``known_rows`` reads the batches of this kind that were recorded before."""
+    """A feed of one agreement. ``known_rows`` reads the batches of this kind that were recorded before, each row with
+    the spans that its batch was declared complete for."""
 
     tx: Transaction
     registered: RegisteredAgreement
     timeline: Timeline
     kind: FactKind[Any]
-    known_rows: Callable[[], Facts]
+    known_rows: Callable[[], Iterable[tuple[FactRow | RowRejection, Sequence[Interval]]]]
 
     def classify(
         self, rows: Facts, declared: Interval | None, refused: list[RowRejection], *, now_ns: int
@@ -80,21 +88,30 @@ class Feed:
         return counts, self._span(accepted), self.touched(new)
 
     def touched(self, rows: Facts) -> set[Period]:
-        """The periods whose figures these rows may change, beside those known before."""
+        """The periods whose figures these rows may change, beside those known before.
+
+        Of the latter only those that count: a reading of another service is no end of a step.
+        """
         usable = [row for row in rows if isinstance(row, self.kind.row)]
-        known = [row for row in self.known_rows() if isinstance(row, self.kind.row)]
-        return {period for where in self.kind.touched(usable, known) for period in self.timeline.touching(where)}
+        known = [
+            row
+            for row, within in self.known_rows()
+            if isinstance(row, self.kind.row) and self._refused(cast(FactRow, row), within) is None
+        ]
+        touched = union(self.kind.touched(usable, known))
+        return {period for where in touched for period in self.timeline.touching(where)}
 
     def _usable(
         self, rows: Facts, declared: Interval | None, counts: VerdictCounts, refused: list[RowRejection]
     ) -> list[FactRow]:
         found: list[FactRow] = []
+        spans = () if declared is None else (declared,)
         for row in rows:
             if isinstance(row, RowRejection):
                 counts.reject(row.reason)
                 continue
             fact = cast(FactRow, row)
-            why = self._refused(fact, declared)
+            why = self._refused(fact, spans)
             if why is None:
                 found.append(fact)
             else:
@@ -102,16 +119,15 @@ class Feed:
                 refused.append(RowRejection(fact.line, *why))
         return found
 
-    def _refused(self, row: FactRow, declared: Interval | None) -> Refused | None:
+    def _refused(self, row: FactRow, spans: Sequence[Interval]) -> Refused | None:
         """A fact may reach into the times of several terms: it is for nobody only where it is for none of them."""
-        spans = () if declared is None else (declared,)
         answers = [self.kind.judged(terms, row, spans) for terms in reversed(self.timeline.documents)]
         if None not in answers:
             return answers[0]
         where = self.kind.counts_in(row)
         whole = Interval(self.timeline.documents[0].starts_ns, self.timeline.newest.ends_ns)
         if where is not None and clip(where, whole) is None:
-            return Refused(Reason.OUTSIDE_PERIOD, "", "lies outside every period of the agreement")
+            return Refused(Reason.OUTSIDE_PERIOD, self.kind.dated_by, "lies outside every period of the agreement")
         return None
 
     def _nothing_closed_since(self, rows: Sequence[FactRow], now_ns: int) -> bool:
@@ -130,3 +146,8 @@ class Feed:
         if not found:
             return None
         return Interval(min(each.start_ns for each in found), max(each.end_ns for each in found))
+
+
+def _declared(event: StoredEvent) -> Interval | None:
+    span = event.payload["declared_complete"]
+    return None if span is None else Interval(int(span["from_ns"]), int(span["to_ns"]))

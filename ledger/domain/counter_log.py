@@ -18,14 +18,13 @@ from typing import NamedTuple
 from ledger.domain.agreement import Agreement
 from ledger.domain.counters import Counters
 from ledger.domain.feeds import FactBook, FactKind
-from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import COUNTERS
 from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
 from ledger.domain.samples import Refused
 from ledger.domain.series_readings import about, counts_in, reading_places, stands_by, touched
-from ledger.domain.window import Cell, Window
+from ledger.domain.window import Cell, Window, counting
 from ledger.errors import ImplausibleCounts
 
 MAX_VALUE = 2**63
@@ -47,6 +46,10 @@ class CounterRow(NamedTuple):
     value: Fraction
     start_ns: int | None
 
+    @property
+    def is_step(self) -> bool:
+        return True
+
 
 def _refused(agreement: Agreement, row: CounterRow) -> Refused | None:
     named = {
@@ -66,6 +69,7 @@ def _refused(agreement: Agreement, row: CounterRow) -> Refused | None:
 
 COUNTER_FACTS = FactKind(
     name=COUNTERS,
+    dated_by="at",
     row=CounterRow,
     identity=lambda row: f"{row.counter}{row.series}@{row.at_ns}",
     refused=_refused,
@@ -89,15 +93,14 @@ class CounterBook(FactBook[CounterRow]):
         looked = {at for at_ns in all_of.read_at() for at in self._windows_of(Interval(at_ns - 1, at_ns))}
         found: list[Cell | None] = []
         for at in range(len(windows)):
-            cell = _cell(part.get(at, 0), total.get(at, 0), windows[at], counts_good=source.good is not None)
-            found.append(cell if at in looked else None)
+            with counting(objective.id, windows[at].interval):
+                cell = _cell(part.get(at, 0), total.get(at, 0), counts_good=source.good is not None)
+                found.append(cell if at in looked else None)
         return found
 
-    def _reach(self) -> Mapping[str, Iterable[int]]:
+    def _places(self) -> Mapping[str, Iterable[Interval]]:
         places = reading_places(self._rows, lambda row: (row.counter, row.series))
-        return {
-            self.kind.identity(row): {at for place in found for at in self._windows_of(place)} for row, found in places
-        }
+        return {self.kind.identity(row): found for row, found in places}
 
     def _counters(self, name: str | None) -> Counters:
         found = Counters()
@@ -116,12 +119,12 @@ class CounterBook(FactBook[CounterRow]):
         return found
 
 
-def _cell(part: int, valid: int, window: Window, *, counts_good: bool) -> Cell:
+def _cell(part: int, valid: int, *, counts_good: bool) -> Cell:
     if part > valid:
-        said, from_ns = "good" if counts_good else "bad", window.interval.start_ns
+        said = "good" if counts_good else "bad"
         raise ImplausibleCounts(
-            f"{part} {said} of {valid} valid requests in the window from {format_instant_ns(from_ns)}: "
-            "read the counters of an objective at one instant, and correct the source",
+            f"{part} {said} of {valid} valid requests; read the counters of an objective at one instant, and correct "
+            "the source",
             **{said: part},
             valid=valid,
         )

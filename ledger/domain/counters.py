@@ -18,6 +18,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Verdict
 from ledger.errors import ImplausibleCounts
@@ -99,9 +100,10 @@ def _restarted(series: Hashable, earlier: _Reading, later: _Reading) -> bool:
         return True
     if later.value < earlier.value:
         raise ImplausibleCounts(
-            f"{series}: the counter went from {earlier.value} back to {later.value} without a newer start; "
+            f"{str(series)[:200]}: the counter went from {earlier.value} back to {later.value} until "
+            f"{format_instant_ns(later.at_ns)} without a newer start; "
             "do several processes answer behind one name? Tell them apart by a label",
-            series=str(series),
+            series=str(series)[:200],
             at_ns=str(later.at_ns),
         )
     return False

@@ -57,14 +57,15 @@ R = TypeVar("R", bound=FactRow)
 class FactKind(Generic[R]):
     """What one kind of feed is, for whoever records or judges its rows.
 
-    ``about`` is the time that a row says something of, whether it is usable or not, and ``counts_in`` the time in which
-    it may count; None: it names none, or may count anywhere. ``stands_by``: whether a collector that declares a span
-    complete stands by the row.
+    ``dated_by`` is the member of a row that says when. ``about`` is the time that a row says something of, whether it
+    is usable or not, and ``counts_in`` the time in which it may count; None: it names none, or may count anywhere.
+    ``stands_by``: whether a collector that declares a span complete stands by the row.
     ``touched``: where what windows count may be another, once rows that are new stand beside those known before;
     ``only_later``: nowhere before the time that the new rows are about.
     """
 
     name: str
+    dated_by: str
     row: type[R]
     identity: Callable[[R], str]
     refused: Callable[[Agreement, R], Refused | None]
@@ -90,7 +91,7 @@ class FactKind(Generic[R]):
         if refused is not None and refused.reason is not Reason.IMPLAUSIBLE:
             return refused
         if declared and not any(self.stands_by(row, span) for span in declared):
-            return Refused(Reason.OUTSIDE_SPAN, "", "lies outside the spans declared complete")
+            return Refused(Reason.OUTSIDE_SPAN, self.dated_by, "lies outside the spans declared complete")
         return refused
 
 
@@ -175,13 +176,21 @@ class FactBook(ABC, Generic[R]):
 
     def reaches(self) -> list[set[int]]:
         """Of each batch (``add_all``), in the order in which they came, the windows whose counts stand on its rows."""
-        windows = self._reach()
-        found = ({at for row in rows for at in windows.get(self.kind.identity(row), ())} for rows in self._batches)
-        return list(found)[1:]
+        places = self._places()
+        found: list[set[int]] = []
+        for rows in self._batches[1:]:
+            names = {self._stands_with(row) for row in rows}
+            time = union(place for name in names for place in places.get(name, ()))
+            found.append({at for span in time for at in self._windows_of(span)})
+        return found
 
     @abstractmethod
-    def _reach(self) -> Mapping[str, Iterable[int]]:
-        """For the identities of rows the windows of the period whose counts they take part in."""
+    def _places(self) -> Mapping[str, Iterable[Interval]]:
+        """The time in whose counts rows take part, by what they stand with."""
+
+    def _stands_with(self, row: R) -> str:
+        """What a row is one of, where what becomes of several rows is decided together; else what it is."""
+        return self.kind.identity(row)
 
     def _windows_of(self, span: Interval) -> range:
         """The windows that a time touches."""
@@ -196,17 +205,18 @@ class FactBook(ABC, Generic[R]):
         """What ``_rows``, each of which said something new, come to in each window; None where they say nothing of it.
         What lies in excluded time leaves both sides."""
 
-    def _answered(self, row: R) -> bool:
-        """Whether a usable row stands in the place of one that was refused as implausible."""
-        identity = self.kind.identity(row)
-        return any(self.kind.identity(each) == identity for each in self._rows)
+    def _answered(self) -> Callable[[R], bool]:
+        """Tells whether a usable row stands in the place of one that was refused as implausible."""
+        known = {self.kind.identity(each) for each in self._rows}
+        return lambda row: self.kind.identity(row) in known
 
     def _require_answers(self) -> None:
+        answered = self._answered()
         for row, refused in self._implausible:
             about = self.kind.about(row)
             if about is not None and not self._touches(about):
                 continue
-            if not self._answered(row):
+            if not answered(row):
                 raise ImplausibleCounts(
                     f"{self.kind.identity(row)[:80]!r} (line {row.line}): {refused.field}: {refused.message}; hand in "
                     "a row in its place that says what is true",

@@ -20,8 +20,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.counter_log import MAX_VALUE
 from ledger.domain.feeds import FactBook, FactKind
-from ledger.domain.histogram import Histogram, sketched_within
+from ledger.domain.histogram import INFINITE, Histogram, sketched_within
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import HISTOGRAMS
@@ -29,7 +30,7 @@ from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
 from ledger.domain.samples import Refused
 from ledger.domain.series_readings import about, counts_in, reading_places, stands_by, touched
-from ledger.domain.window import Cell, Window
+from ledger.domain.window import MAX_COUNT, Cell, Window, counting
 from ledger.errors import ImplausibleCounts
 
 
@@ -62,8 +63,13 @@ class HistogramRow(NamedTuple):
     start_ns: int | None
     sketch: Sketch | None = None
 
+    @property
+    def is_step(self) -> bool:
+        return self.sketch is None
+
 
 class _Reading(NamedTuple):
+    series: str
     at_ns: int
     found: Histogram
     start_ns: int | None
@@ -80,6 +86,8 @@ def _refused(agreement: Agreement, row: HistogramRow) -> Refused | None:
         return Refused(Reason.IMPLAUSIBLE, "buckets", error.message)
     if min((*found.counts, found.total)) < 0:
         return Refused(Reason.IMPLAUSIBLE, "buckets", "a count is below 0")
+    if found.total >= MAX_VALUE:
+        return Refused(Reason.IMPLAUSIBLE, "buckets", f"no process counts 2^63 values or more; {INFINITE} does")
     if row.start_ns is not None and row.start_ns > row.at_ns:
         return Refused(Reason.IMPLAUSIBLE, "start", "a process cannot have begun after its histogram was read")
     return None
@@ -90,11 +98,14 @@ def _refused_sketch(sketch: Sketch) -> Refused | None:
         return Refused(Reason.IMPLAUSIBLE, "sketch.alpha", f"{sketch.alpha} is not between 0 and 1")
     if any(value < 0 or count < 0 for value, count in sketch.shown):
         return Refused(Reason.IMPLAUSIBLE, "sketch.values", "no latency and no count is below 0")
+    if sketch.total > MAX_COUNT:
+        return Refused(Reason.IMPLAUSIBLE, "sketch.values", f"counts more values than {MAX_COUNT} in one window")
     return None
 
 
 HISTOGRAM_FACTS = FactKind(
     name=HISTOGRAMS,
+    dated_by="at",
     row=HistogramRow,
     identity=lambda row: f"{row.histogram}{row.series}@{row.at_ns}",
     refused=_refused,
@@ -121,20 +132,19 @@ class HistogramBook(FactBook[HistogramRow]):
             for at_ns, step in _steps(readings, self._period.interval):
                 if self._excluded.position(at_ns - 1) is None:
                     (at,) = self._windows_of(Interval(at_ns - 1, at_ns))
-                    cell = step.within(threshold)
-                    _add(sums[at], cell)
-        for at_ns, cell in self._sketched(objective.source.histogram, threshold):
+                    with counting(objective.id, windows[at].interval):
+                        _add(sums[at], step.within(threshold))
+        for at_ns, sketches in self._sketched(objective.source.histogram):
             for at in self._windows_of(Interval(at_ns - 1, at_ns)):
                 counts = sums.setdefault(at, [0, 0, 0])
                 if self._excluded.position(at_ns - 1) is None:
-                    _add(counts, cell)
-        return [Cell(*sums[at]) if at in sums else None for at in range(len(windows))]
+                    with counting(objective.id, windows[at].interval):
+                        _add(counts, _shown(sketches, threshold))
+        return [_summed(objective, windows[at], sums.get(at)) for at in range(len(windows))]
 
-    def _reach(self) -> Mapping[str, Iterable[int]]:
+    def _places(self) -> Mapping[str, Iterable[Interval]]:
         places = reading_places(self._rows, lambda row: (row.histogram, row.series))
-        return {
-            self.kind.identity(row): {at for place in found for at in self._windows_of(place)} for row, found in places
-        }
+        return {self.kind.identity(row): found for row, found in places}
 
     def _readings(self, name: str | None) -> Iterator[list[_Reading]]:
         """Of each series its readings up to the end of the period, in order, without those in conflict."""
@@ -142,24 +152,35 @@ class HistogramBook(FactBook[HistogramRow]):
         for row in self._rows:
             if row.histogram == name and row.at_ns <= self._period.interval.end_ns:
                 of_series.setdefault(row.series, {}).setdefault(row.at_ns, []).append(row)
-        for by_instant in of_series.values():
+        for series, by_instant in of_series.items():
             yield [
-                _Reading(at_ns, Histogram.of(rows[0].buckets), rows[0].start_ns)
+                _Reading(series, at_ns, Histogram.of(rows[0].buckets), rows[0].start_ns)
                 for at_ns, rows in sorted(by_instant.items())
                 if len(rows) == 1 and rows[0].sketch is None
             ]
 
-    def _sketched(self, name: str | None, threshold: Fraction) -> Iterator[tuple[int, Cell]]:
-        """Where each sketch ends, and what it says of the threshold."""
+    def _sketched(self, name: str | None) -> Iterator[tuple[int, list[Sketch]]]:
+        """Where sketches end; several for one series and instant are in conflict."""
         of_place: dict[tuple[str, int], list[Sketch]] = {}
         for row in self._rows:
             if row.histogram == name and row.sketch is not None:
                 of_place.setdefault((row.series, row.at_ns), []).append(row.sketch)
-        for (_, at_ns), (first, *others) in of_place.items():
-            if others:
-                yield at_ns, Cell(0, max(each.total for each in (first, *others)))
-            else:
-                yield at_ns, sketched_within(dict(first.shown), threshold, first.alpha)
+        for (_, at_ns), found in of_place.items():
+            yield at_ns, found
+
+
+def _shown(sketches: Sequence[Sketch], threshold: Fraction) -> Cell:
+    """What a sketch says of the threshold."""
+    if len(sketches) > 1:
+        return Cell(0, max(each.total for each in sketches))
+    return sketched_within(dict(sketches[0].shown), threshold, sketches[0].alpha)
+
+
+def _summed(objective: Objective, window: Window, counts: list[int] | None) -> Cell | None:
+    if counts is None:
+        return None
+    with counting(objective.id, window.interval):
+        return Cell(*counts)
 
 
 def _add(counts: list[int], cell: Cell) -> None:
@@ -172,7 +193,12 @@ def _steps(readings: Sequence[_Reading], within: Interval) -> Iterator[tuple[int
     before = sum(each.at_ns <= within.start_ns for each in readings)
     counted = readings[max(before - 1, 0) :]
     first = counted[0] if counted else None
-    if first is not None and first.start_ns is not None and within.start_ns <= first.start_ns:
+    if (
+        first is not None
+        and first.start_ns is not None
+        and within.start_ns <= first.start_ns
+        and within.start_ns < first.at_ns
+    ):
         yield first.at_ns, first.found
     for earlier, later in pairwise(counted):
         yield later.at_ns, later.found if _restarted(earlier, later) else _difference(earlier, later)
@@ -195,8 +221,10 @@ def _difference(earlier: _Reading, later: _Reading) -> Histogram:
     counts, total = [count for _, count in shared], later.found.total - earlier.found.total
     if [0, *counts, total] != sorted([0, *counts, total]):
         raise ImplausibleCounts(
-            f"a histogram changed by {[*counts, total]} until {format_instant_ns(later.at_ns)}, and cumulative counts "
-            "rise with their bounds and never fall without a newer start; do several processes answer behind one name?",
+            f"{later.series[:200]}: the histogram changed by {[*counts, total]} until "
+            f"{format_instant_ns(later.at_ns)}, and cumulative counts rise with their bounds and never fall without a "
+            "newer start; do several processes answer behind one name? Tell them apart by a label",
+            series=later.series[:200],
             at_ns=str(later.at_ns),
         )
     return Histogram(tuple(bound for bound, _ in shared), tuple(counts), total)

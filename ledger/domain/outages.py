@@ -9,14 +9,14 @@ each with its part, and a minute is down where outages cover it whole and nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.downtime import minute_windows
 from ledger.domain.feeds import FactBook, FactKind
 from ledger.domain.instant import MINUTE_NS
-from ledger.domain.interval import Interval, clip
+from ledger.domain.interval import Interval, clip, union
 from ledger.domain.log_kinds import OUTAGES
 from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
@@ -49,10 +49,16 @@ def outage_span(row: OutageRow) -> Interval | None:
 
 def standing(rows: Sequence[OutageRow]) -> list[OutageRow]:
     """What stands of many outages: of each id all bodies of its highest revision."""
+    newest = _newest(rows)
+    return [row for row in rows if row.revision == newest[row.outage_id]]
+
+
+def _newest(rows: Iterable[OutageRow]) -> dict[str, int]:
+    """Of each id its highest revision."""
     newest: dict[str, int] = {}
     for row in rows:
         newest[row.outage_id] = max(row.revision, newest.get(row.outage_id, 0))
-    return [row for row in rows if row.revision == newest[row.outage_id]]
+    return newest
 
 
 def _refused(agreement: Agreement, row: OutageRow) -> Refused | None:
@@ -85,6 +91,7 @@ def _touched(new: Sequence[OutageRow], known: Iterable[OutageRow]) -> list[Inter
 
 OUTAGE_FACTS = FactKind(
     name=OUTAGES,
+    dated_by="from",
     row=OutageRow,
     identity=lambda row: f"{row.revision}/{row.outage_id}",
     refused=_refused,
@@ -111,16 +118,21 @@ class OutageBook(FactBook[OutageRow]):
         start_ns = self._period.interval.start_ns
         return [_summed(minutes, window.interval, start_ns) for window in windows]
 
-    def _reach(self) -> Mapping[str, Iterable[int]]:
-        # What becomes of an id stands on all that was said under it.
-        of_id: dict[str, set[int]] = {}
+    def _places(self) -> Mapping[str, Iterable[Interval]]:
+        of_id: dict[str, list[Interval]] = {}
         for row in self._rows:
             span = outage_span(row)
-            of_id.setdefault(row.outage_id, set()).update(() if span is None else self._windows_of(span))
-        return {self.kind.identity(row): of_id[row.outage_id] for row in self._rows}
+            if span is not None:
+                of_id.setdefault(row.outage_id, []).append(span)
+        return {outage_id: union(spans) for outage_id, spans in of_id.items()}
 
-    def _answered(self, row: OutageRow) -> bool:
-        return any(each.outage_id == row.outage_id and each.revision >= row.revision for each in self._rows)
+    def _stands_with(self, row: OutageRow) -> str:
+        # What becomes of an id stands on all that was said under it.
+        return row.outage_id
+
+    def _answered(self) -> Callable[[OutageRow], bool]:
+        newest = _newest(self._rows)
+        return lambda row: newest.get(row.outage_id, 0) >= row.revision
 
 
 def _summed(minutes: Sequence[Window], within: Interval, start_ns: int) -> Cell:

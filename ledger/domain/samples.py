@@ -35,7 +35,7 @@ from ledger.domain.observation import (
     VerdictCounts,
     request_id_digest,
 )
-from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState
+from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, counting
 from ledger.domain.window_inputs import Conflict, with_conflicts
 from ledger.errors import ImplausibleCounts
 
@@ -220,10 +220,11 @@ class SampleBook:
             return window
         if self._spans is not None and not covered(window.interval, self._spans):
             return Window(window.interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in sampled))
-        cells = (
-            Cell(*sums.get((at, index), (0, 0))) if of_samples else cell
-            for index, (of_samples, cell) in enumerate(zip(sampled, window.cells, strict=True))
-        )
+        cells = list(window.cells)
+        for index, objective in enumerate(self._agreement.objectives):
+            if sampled[index]:
+                with counting(objective.id, window.interval):
+                    cells[index] = Cell(*sums.get((at, index), (0, 0)))
         return Window(window.interval, window.state, tuple(cells))
 
     def _index(self, at_ns: int) -> int:

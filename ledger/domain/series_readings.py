@@ -21,6 +21,9 @@ class Reading(Protocol):
     def at_ns(self) -> int: ...
     @property
     def body_digest(self) -> bytes: ...
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a reading of what counts up, so that steps begin and end with it."""
 
 
 R = TypeVar("R", bound=Reading)
@@ -44,8 +47,8 @@ def stands_by(row: Reading, declared: Interval) -> bool:
 def reading_places(rows: Iterable[R], series_of: Callable[[R], Hashable]) -> Iterator[tuple[R, list[Interval]]]:
     """For each of all readings what it takes part in: the step that it closes, and the one that begins with it.
 
-    The latter ends at the next reading of the series. One that came with several values may be no reading, so that the
-    step ends at the one after it.
+    The latter ends at the next reading of the series. What came with several values, or is none of a counter, is no
+    reading (``is_step``), and the step ends at the one after it. All rows must count, and no two of them be the same.
     """
     of_series: dict[Hashable, dict[int, list[R]]] = {}
     for row in rows:
@@ -53,10 +56,11 @@ def reading_places(rows: Iterable[R], series_of: Callable[[R], Hashable]) -> Ite
     for by_instant in of_series.values():
         following: list[Interval] = []
         for at_ns in sorted(by_instant, reverse=True):
-            own = Interval(at_ns - 1, at_ns)
-            for row in by_instant[at_ns]:
+            own, found = Interval(at_ns - 1, at_ns), by_instant[at_ns]
+            for row in found:
                 yield row, [own, *following]
-            following = [own, *following] if len(by_instant[at_ns]) > 1 else [own]
+            if len(found) == 1 and found[0].is_step:
+                following = [own]
 
 
 def touched(new: Sequence[R], known: Iterable[R], series_of: Callable[[R], Hashable]) -> list[Interval]:
@@ -66,9 +70,10 @@ def touched(new: Sequence[R], known: Iterable[R], series_of: Callable[[R], Hasha
     told_apart = {
         (series_of(row), row.at_ns, row.body_digest): row for row in (*known, *new) if series_of(row) in series
     }
-    return [
+    places = (
         place
-        for row, places in reading_places(told_apart.values(), series_of)
+        for row, found in reading_places(told_apart.values(), series_of)
         if (series_of(row), row.at_ns) in instants
-        for place in places
-    ]
+        for place in found
+    )
+    return list(dict.fromkeys(places))

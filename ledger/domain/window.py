@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -10,6 +11,7 @@ from enum import StrEnum
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import COUNT_BITS
 from ledger.domain.calendar import Period, PeriodLength, parse_date, parse_period_length
+from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.schema import fail
 from ledger.errors import CalendarInvalid, ImplausibleCounts
@@ -88,6 +90,17 @@ class Window:
     def idle(self) -> bool:
         """Observed, and nothing came: not the same as missing data."""
         return self.state is WindowState.OBSERVED and self.empty
+
+
+@contextmanager
+def counting(objective: str, interval: Interval) -> Iterator[None]:
+    """Says of counts that cannot be whose they are: ``ImplausibleCounts`` names the objective and the window."""
+    try:
+        yield
+    except ImplausibleCounts as error:
+        start = format_instant_ns(interval.start_ns)
+        said = f"objective {objective}, the window from {start}: {error.message}"
+        raise ImplausibleCounts(said, **{**error.data, "objective": objective, "window": start}) from None
 
 
 def parse_period_name(text: str) -> tuple[date, PeriodLength]:

@@ -82,7 +82,7 @@ def test_slo_generator_319_more_good_than_all_is_refused_and_not_100_percent() -
     """From the rows handed in: the period is not settled by a share above 1."""
     of = fresh(counters={"total": TOTAL, "good": "good_total"})
     hand(of, *hourly(0, 10), *hourly(0, 11, counter="good_total"))
-    with pytest.raises(ImplausibleCounts, match="11 good of 10"):
+    with pytest.raises(ImplausibleCounts, match="errors, the window from 2023-06-14T00:00:00Z: 11 good of 10"):
         judge(of)
 
 
@@ -119,6 +119,18 @@ def test_a_late_reading_restates_its_own_period_and_that_of_the_next_reading() -
     assert (second.version, figures(second)) == (2, {"errors": (20, 20, "met")})
 
 
+def test_a_row_that_counts_nowhere_is_no_end_of_a_step() -> None:
+    """One exporter writes the readings of two services into a log; those of the other one stand between."""
+    of = fresh()
+    hand(of, reading(TOTAL, 0.5, 100), reading(TOTAL, 23.75, 7, service="other"))
+    hand(of, reading(TOTAL, 24.5, 150), period=NEXT_DAY)
+    settle(of)
+    assert figures(settle(of, NEXT_DAY)) == {"errors": (50, 50, "met")}
+    hand(of, reading(TOTAL, 23.5, 130), period=None)
+    assert figures(work(of)) == {"errors": (30, 30, "met")}
+    assert figures(work(of, NEXT_DAY)) == {"errors": (20, 20, "met")}
+
+
 def test_a_window_that_nobody_read_has_no_data_whatever_is_declared() -> None:
     of = fresh()
     hand(of, *hourly(0, 10), reading(TOTAL, 3.5, 30), reading(ERRORS, 2.5, 1))
@@ -142,6 +154,13 @@ def test_a_conflict_is_no_reading_and_takes_a_wrong_one_out() -> None:
     assert found.batch.counts.conflicts == 1
     assert judge(of)[1].state is WindowState.NO_DATA
     assert judge(of)[2].cells == (Cell(20, 0),)
+
+
+def test_more_than_a_window_holds_names_the_objective_and_the_window() -> None:
+    of = fresh()
+    hand(of, *hourly(0, 1, 2**28 + 1))
+    with pytest.raises(ImplausibleCounts, match="errors, the window from 2023-06-14T01:00:00Z: good 268435456"):
+        judge(of)
 
 
 def test_a_fall_within_one_start_blocks_the_period() -> None:

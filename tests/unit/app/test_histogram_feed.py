@@ -94,6 +94,23 @@ def test_a_newer_start_counts_all_and_a_start_in_the_period_counts_its_first_rea
     assert cells(of, 2) == [Cell(5, 0), Cell(6, 2)]
 
 
+def test_a_process_that_began_as_the_period_did_counts_from_its_first_reading_on() -> None:
+    of, begun = fresh(), "2023-06-14T00:00:00Z"
+    hand(of, reading(0, start=begun, le1=5, all=6), reading(1, start=begun, le1=95, all=106))
+    assert figures(settle(of)) == {"fast": (90, 100, "breached")}
+
+
+def test_a_sketch_between_two_readings_is_no_end_of_their_step() -> None:
+    of = fresh()
+    hand(of, reading(0.5, le1=100, all=100), sketch(23.75, v1=0))
+    hand(of, reading(24.5, le1=150, all=150), period="2023-06-15/P1D")
+    settle(of)
+    assert figures(settle(of, "2023-06-15/P1D")) == {"fast": (50, 50, "met")}
+    hand(of, reading(23.5, le1=130, all=130), period=None)
+    assert figures(work(of)) == {"fast": (30, 30, "met")}
+    assert figures(work(of, "2023-06-15/P1D")) == {"fast": (20, 20, "met")}
+
+
 def test_bounds_that_only_one_reading_has_decide_nothing() -> None:
     of = fresh()
     hand(of, reading(0, le0_5=0, le1=0, le5=0, all=0), reading(1, le0_5=3, le5=8, all=10))
@@ -130,6 +147,19 @@ def test_an_implausible_reading_blocks_its_period_until_a_usable_one_stands_ther
         judge(of)
     hand(of, reading(1, le1=9, le5=9, all=9), reading(2, le1=9, all=9))
     assert cells(of, 2) == [Cell(9, 0), Cell(0, 0)]
+
+
+@pytest.mark.parametrize("most", [2**63, 10**300])
+def test_counts_that_no_process_reaches_are_implausible(most: int) -> None:
+    of = fresh()
+    assert hand(of, reading(1, le1=1, all=1), reading(2, le1=1, all=most)).batch.counts.rejected == {"implausible": 1}
+
+
+def test_more_than_a_window_holds_names_the_objective_and_the_window() -> None:
+    of = fresh()
+    hand(of, reading(0, le1=0, all=0), reading(2, le1=2**28, all=2**28))
+    with pytest.raises(ImplausibleCounts, match="objective fast, the window from 2023-06-14T01:00:00Z: good 268435456"):
+        judge(of)
 
 
 def test_a_late_reading_restates_the_period() -> None:
