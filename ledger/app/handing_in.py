@@ -80,7 +80,8 @@ def _unusable(batch: RecordedBatch, rejections: Sequence[RowRejection]) -> Reque
     reasons = {str(reason): count for reason, count in batch.counts.rejected.items()}
     if rejections:
         first = rejections[0]
-        field, message = first.field, f"line {first.line}: {first.field}: {first.message}"
+        where = f"line {first.line}: {first.field}" if first.field else f"line {first.line}"
+        field, message = first.field or "body", f"{where}: {first.message}"
     else:
         reason = max(batch.counts.rejected, key=batch.counts.rejected.__getitem__)
         field = _FIELD_OF_REASON.get(reason, "body")
