@@ -69,3 +69,9 @@ def test_without_a_usable_row_nothing_is_written(desk: Desk) -> None:
     assert refused.value.data["field"] == "service"
     with desk.database.read() as tx:
         assert tx.log.size() == before
+
+
+def test_a_line_that_is_no_json_is_named_without_a_field(desk: Desk) -> None:
+    with pytest.raises(RequestLogUnusable, match="can be used. line 1: JSON is malformed") as refused:
+        hand(desk, b'{"request_id": "\\ud800"}\n{}\n')
+    assert refused.value.data["field"] == "body"
