@@ -72,6 +72,6 @@ def test_without_a_usable_row_nothing_is_written(desk: Desk) -> None:
 
 
 def test_a_line_that_is_no_json_is_named_without_a_field(desk: Desk) -> None:
-    with pytest.raises(RequestLogUnusable, match="can be used. line 1: JSON is malformed") as refused:
+    with pytest.raises(RequestLogUnusable, match=r"can be used\. line 1: Input data was truncated") as refused:
         hand(desk, b'{"request_id": "\\ud800"}\n{}\n')
     assert refused.value.data["field"] == "body"
