@@ -4,18 +4,25 @@ pragma solidity 0.8.37;
 import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
+import {BatchRoots} from "./BatchRoots.sol";
 import {IGroth16Verifier} from "./interfaces/IGroth16Verifier.sol";
+import {ISlaAnchor} from "./interfaces/ISlaAnchor.sol";
 
 /// @title Registry of service level agreements and of their proved statements
-/// @notice Holds which terms two parties agreed to, and records statements about periods whose Groth16 proof
-///         it has checked itself. A recorded statement says: this result and this credit follow, by those
-///         terms, from the telemetry counts that were sealed. It does not say that the counts are true.
-/// @dev Not upgradeable. Times are nanoseconds since the Unix epoch unless they are named seconds.
+/// @notice Holds which terms two parties agreed to, publishes roots of batches of statements, and records
+///         statements about periods whose Groth16 proof it has checked itself. A recorded statement says: this
+///         result and this credit follow, by those terms, from the telemetry counts that were sealed. It does not
+///         say that the counts are true.
+/// @dev Not upgradeable. Times are nanoseconds since the Unix epoch unless they are named seconds. A pause holds up
+///      new terms and batches; recording, which is how a party disputes, is never paused.
 ///      A proof can be re-randomised by anyone, so a statement's identity is (slaId, period, version) and its
 ///      signals, never the proof.
-contract SlaAnchor is AccessControl, EIP712 {
-    /// @notice May add verifiers.
+contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
+    /// @notice May add and retire verifiers.
     bytes32 public constant REGISTRAR_ROLE = keccak256("REGISTRAR_ROLE");
+    /// @notice May pause and resume registering and publishing.
+    bytes32 public constant PAUSER_ROLE = keccak256("PAUSER_ROLE");
     /// @notice EIP-712 type of what the customer signs.
     bytes32 public constant REGISTRATION_TYPEHASH = keccak256(
         "Registration(address issuer,address customer,bytes32 nonce,uint256 termsHash,uint32 termsVersion,uint64 effectiveFrom,uint64 firstStart,uint32 windowSeconds,bytes32[] circuitIds)"
@@ -25,168 +32,82 @@ contract SlaAnchor is AccessControl, EIP712 {
 
     bytes32 private constant CTX_TAG = keccak256("sla-ledger/ctx/v1");
     bytes32 private constant LEAF_TAG = keccak256("sla-ledger/leaf/v1");
+    /// @dev The lowest bit of a record, and all the others.
+    bytes32 private constant REPLACED = bytes32(uint256(1));
+    bytes32 private constant NOT_REPLACED = ~REPLACED;
     /// @dev Scalar field of BN254.
     uint256 private constant R = 21888242871839275222246405745257275088548364400416034343698204186575808495617;
     uint256 private constant NS_PER_SECOND = 1_000_000_000;
     /// @dev A call passes on at most 63/64 of the gas left (EIP-150); the margin is for reaching the call.
     uint256 private constant VERIFIER_GAS_LEFT = (VERIFIER_GAS * 64) / 63 + 3_000;
 
-    /// @notice One version of an agreement's terms, as both parties agree to it.
-    struct Registration {
-        address issuer;
-        address customer;
-        bytes32 nonce;
-        uint256 termsHash;
-        uint32 termsVersion;
-        uint64 effectiveFrom;
-        uint64 firstStart;
-        uint32 windowSeconds;
-        bytes32[] circuitIds;
-    }
-
-    /// @notice A statement about one period with its proof.
-    /// @dev prevCtx and prevSignalsHash name the statement that this one replaces; both are zero in version 1.
-    ///      signals: summary, credit, ctx, telemetryRoot, termsHash, baseCommit.
-    struct Statement {
-        bytes32 slaId;
-        uint64 start;
-        uint64 end;
-        uint32 termsVersion;
-        uint32 statementVersion;
-        uint256 prevCtx;
-        bytes32 prevSignalsHash;
-        bytes32 circuitId;
-        uint256[6] signals;
-        uint256[8] proof;
-    }
-
-    /// @notice The agreement: its parties and how far its periods are recorded.
-    struct Sla {
-        address issuer;
-        uint64 nextStart;
-        uint32 termsVersion;
-        address customer;
-        uint64 firstStart;
-    }
-
-    /// @notice One registered version of the terms.
-    struct Terms {
-        uint256 termsHash;
-        uint64 effectiveFrom;
-        uint32 windowSeconds;
-    }
-
-    /// @notice A verifier and the hash of its code when it was added.
-    struct Verifier {
-        address verifier;
-        bytes32 codeHash;
-    }
-
     mapping(bytes32 slaId => Sla) private _slas;
     mapping(bytes32 slaId => mapping(uint32 termsVersion => Terms)) private _terms;
     mapping(bytes32 slaId => mapping(uint32 termsVersion => mapping(bytes32 circuitId => bool))) private _circuits;
     mapping(bytes32 circuitId => Verifier) private _verifiers;
+    /// @dev The lowest bit is not the hash's: it says that a later version replaced the statement.
     mapping(bytes32 recordKey => bytes32) private _records;
-    mapping(bytes32 slaId => mapping(uint64 start => uint32)) private _restatedTo;
 
-    /// @notice A version of an agreement's terms was registered.
-    event Registered(
-        bytes32 indexed slaId,
-        address indexed issuer,
-        address indexed customer,
-        uint32 termsVersion,
-        uint256 termsHash,
-        uint64 effectiveFrom,
-        uint64 firstStart,
-        uint32 windowSeconds,
-        bytes32[] circuitIds
-    );
-    /// @notice A verifier was added for a circuit.
-    event VerifierAdded(bytes32 indexed circuitId, address indexed verifier, bytes32 codeHash);
-    /// @notice A statement was proved and recorded.
-    event StatementRecorded(
-        bytes32 indexed slaId,
-        uint256 indexed ctx,
-        bytes32 indexed leaf,
-        uint64 start,
-        uint64 end,
-        uint32 termsVersion,
-        uint32 statementVersion,
-        bytes32 circuitId,
-        bytes32 signalsHash,
-        bytes32 proofHash,
-        address verifier
-    );
-
-    /// @notice Only the issuer registers; `issuer` must be the sender.
-    error NotIssuer(address issuer, address sender);
-    /// @notice Only issuer or customer records.
-    error NotParty(bytes32 slaId, address sender);
-    /// @notice A party is missing, or issuer and customer are the same.
-    error InvalidParties(address issuer, address customer);
-    /// @notice The signature over the registration is not the customer's.
-    error CustomerSignatureInvalid(address customer, address recovered);
-    /// @notice Versions of the terms start at 1 and have no gaps.
-    error TermsVersionNotNext(uint32 expected, uint32 given);
-    /// @notice termsHash is zero or not below the scalar field, or a window has no length.
-    error InvalidTerms();
-    /// @notice Version 1 must be in force at the first period's start.
-    error FirstTermsTooLate(uint64 firstStart, uint64 effectiveFrom);
-    /// @notice An amendment takes effect later than its block and than the version before it.
-    error AmendmentNotInFuture(uint256 notBefore, uint64 effectiveFrom);
-    /// @notice The start of the first period cannot be amended.
-    error FirstStartChanged(uint64 registered, uint64 given);
-    /// @notice No agreement is registered under this id.
-    error UnknownSla(bytes32 slaId);
-    /// @notice The address added as a verifier has no code.
-    error NotAContract(address verifier);
-    /// @notice Verifiers are add-only: this circuit has one.
-    error VerifierExists(bytes32 circuitId, address verifier);
-    /// @notice No verifier was added for this circuit.
-    error UnknownCircuit(bytes32 circuitId);
-    /// @notice The terms do not accept proofs of this circuit.
-    error CircuitNotAccepted(bytes32 slaId, uint32 termsVersion, bytes32 circuitId);
-    /// @notice A public signal is not below the scalar field.
-    error SignalOutOfField(uint256 index);
-    /// @notice The proof was made for another chain, registry, agreement, period or version.
-    error CtxMismatch(uint256 expected, uint256 given);
-    /// @notice The proof was made under other terms.
-    error TermsHashMismatch(uint256 registered, uint256 given);
-    /// @notice This version of the terms was not in force at the period's start.
-    error TermsNotInForce(uint32 termsVersion, uint64 start);
-    /// @notice The period is empty, no whole number of windows, or not as many as the proof says.
-    error PeriodLengthInvalid(uint64 start, uint64 end, uint256 windowsInProof);
-    /// @notice The period has not ended.
-    error PeriodNotOver(uint64 end, uint256 nowNs);
-    /// @notice A new period starts where the one before it ended.
-    error PeriodNotContiguous(uint64 expectedStart, uint64 start);
-    /// @notice Versions of a statement start at 1 and have no gaps.
-    error StatementVersionNotNext(uint32 expected, uint32 given);
-    /// @notice The statement to be replaced is not the recorded one of this period; version 1 replaces nothing.
-    error PreviousStatementUnknown(uint256 prevCtx, bytes32 prevSignalsHash);
-    /// @notice The verifier refuses the proof.
-    error ProofInvalid(bytes32 circuitId);
-    /// @notice The transaction's gas limit is too low for the verification.
-    error NotEnoughGas(uint256 needed, uint256 left);
-
-    /// @param admin may grant and revoke roles
-    /// @param registrar may add verifiers
+    /// @param admin may grant and revoke roles, pause and resume
+    /// @param registrar may add and retire verifiers
     constructor(address admin, address registrar) EIP712("SlaAnchor", "1") {
+        if (admin == address(0) || registrar == address(0)) revert RoleWithoutHolder();
         _grantRole(DEFAULT_ADMIN_ROLE, admin);
+        _grantRole(PAUSER_ROLE, admin);
         _grantRole(REGISTRAR_ROLE, registrar);
     }
 
     // --- verifiers ---------------------------------------------------------------------------
 
-    /// @notice Adds a verifier under the circuit id that it states. Nothing removes or replaces it.
+    /// @notice Adds a verifier under the circuit id that it states. Nothing replaces it.
+    /// @param verifier a deployed `Groth16Verifier`; read its code before adding it, since nothing here can
     function addVerifier(address verifier) external onlyRole(REGISTRAR_ROLE) {
         if (verifier.code.length == 0) revert NotAContract(verifier);
         bytes32 circuitId = IGroth16Verifier(verifier).circuitId();
         address present = _verifiers[circuitId].verifier;
         if (present != address(0)) revert VerifierExists(circuitId, present);
         bytes32 codeHash = verifier.codehash;
-        _verifiers[circuitId] = Verifier(verifier, codeHash);
+        _verifiers[circuitId] = Verifier(verifier, 0, codeHash);
         emit VerifierAdded(circuitId, verifier, codeHash);
+    }
+
+    /// @notice Retires the verifier of a circuit for good, for one whose key or circuit has turned out unsound.
+    /// @dev At once and for every period: under such a circuit a false statement passes as easily as a true one.
+    ///      What is recorded stays recorded.
+    /// @param circuitId the circuit
+    function retireVerifier(bytes32 circuitId) external onlyRole(REGISTRAR_ROLE) {
+        Verifier storage v = _verifiers[circuitId];
+        if (v.verifier == address(0)) revert UnknownCircuit(circuitId);
+        if (v.retiredAt != 0) revert CircuitRetired(circuitId, v.retiredAt);
+        v.retiredAt = uint64(block.timestamp);
+        emit VerifierRetired(circuitId, v.verifier);
+    }
+
+    // --- pause -------------------------------------------------------------------------------
+
+    /// @notice Holds up `register` and `anchorBatch`. Recording goes on.
+    function pause() external onlyRole(PAUSER_ROLE) {
+        _pause();
+    }
+
+    /// @notice Ends a pause.
+    function unpause() external onlyRole(PAUSER_ROLE) {
+        _unpause();
+    }
+
+    // --- batches -----------------------------------------------------------------------------
+
+    /// @notice Publishes a batch of statements in the sender's name, bound to a checkpoint of its ledger.
+    /// @dev Nothing is verified. The same again changes nothing, even after later checkpoints.
+    /// @param checkpoint the ledger checkpoint; of one log its size never falls, and one size has one root
+    /// @param batchRoot root over the statements' leaves; zero anchors the checkpoint alone
+    /// @return anchored false if the sender had published exactly this before
+    function anchorBatch(Checkpoint calldata checkpoint, bytes32 batchRoot)
+        external
+        whenNotPaused
+        returns (bool anchored)
+    {
+        return _anchorBatch(checkpoint, batchRoot);
     }
 
     // --- registration ------------------------------------------------------------------------
@@ -196,7 +117,7 @@ contract SlaAnchor is AccessControl, EIP712 {
     ///      amendment reaches a period that has begun.
     /// @param reg the terms; the sender is the issuer
     /// @param customerSignature 65 bytes, the customer's EIP-712 signature over `reg`
-    function register(Registration calldata reg, bytes calldata customerSignature) external {
+    function register(Registration calldata reg, bytes calldata customerSignature) external whenNotPaused {
         if (msg.sender != reg.issuer) revert NotIssuer(reg.issuer, msg.sender);
         if (reg.customer == address(0) || reg.customer == reg.issuer) {
             revert InvalidParties(reg.issuer, reg.customer);
@@ -235,6 +156,7 @@ contract SlaAnchor is AccessControl, EIP712 {
     /// @dev The periods of an agreement are contiguous from its first start, so of (start, end) and
     ///      (start, end + 1) only one can be recorded. A restatement is the version after the last one of
     ///      the same period and names what it replaces.
+    /// @param s the statement with its proof; the sender is one of the agreement's parties
     /// @return recorded false if the same signals stand recorded already: then nothing changes
     function verifyAndRecord(Statement calldata s) external returns (bool recorded) {
         Sla storage sla = _slas[s.slaId];
@@ -256,7 +178,7 @@ contract SlaAnchor is AccessControl, EIP712 {
         address verifier = _requireProof(s);
 
         bytes32 proofHash = keccak256(abi.encodePacked(s.proof));
-        _records[key] = keccak256(abi.encode(s.slaId, proofHash, verifier));
+        _records[key] = keccak256(abi.encode(s.slaId, proofHash, verifier)) & NOT_REPLACED;
         _emitRecorded(s, signalsHash, proofHash, verifier);
         return true;
     }
@@ -264,31 +186,45 @@ contract SlaAnchor is AccessControl, EIP712 {
     // --- views -------------------------------------------------------------------------------
 
     /// @notice The agreement's parties and progress; all zero where none is registered.
+    /// @param slaId the agreement
+    /// @return What is held about it
     function slaOf(bytes32 slaId) external view returns (Sla memory) {
         return _slas[slaId];
     }
 
     /// @notice One version of the terms; all zero where there is none.
+    /// @param slaId the agreement
+    /// @param termsVersion the version
+    /// @return What is held about it
     function termsOf(bytes32 slaId, uint32 termsVersion) external view returns (Terms memory) {
         return _terms[slaId][termsVersion];
     }
 
     /// @notice Whether a version of the terms accepts proofs of a circuit.
+    /// @param slaId the agreement
+    /// @param termsVersion the version of the terms
+    /// @param circuitId the circuit
+    /// @return True if both parties agreed to it
     function acceptsCircuit(bytes32 slaId, uint32 termsVersion, bytes32 circuitId) external view returns (bool) {
         return _circuits[slaId][termsVersion][circuitId];
     }
 
-    /// @notice The verifier of a circuit; zero where none was added.
+    /// @notice The verifier of a circuit; all zero where none was added.
+    /// @param circuitId the circuit
+    /// @return What is held about it
     function verifierOf(bytes32 circuitId) external view returns (Verifier memory) {
         return _verifiers[circuitId];
     }
 
-    /// @notice The last version of a period that was restated, 0 where it has at most version 1.
-    function restatedTo(bytes32 slaId, uint64 start) external view returns (uint32) {
-        return _restatedTo[slaId][start];
-    }
-
-    /// @notice The one slot of a recorded statement: keccak256(abi.encode(slaId, proofHash, verifier)), or zero.
+    /// @notice The one slot of a recorded statement, or zero.
+    /// @param slaId the agreement
+    /// @param start start of the period
+    /// @param end end of the period
+    /// @param statementVersion the version
+    /// @param ctx its context signal
+    /// @param signalsHash keccak256(abi.encode(signals))
+    /// @return keccak256(abi.encode(slaId, proofHash, verifier)) but for the lowest bit, which is 1 exactly if a
+    ///         later version replaced the statement
     function recordOf(
         bytes32 slaId,
         uint64 start,
@@ -301,6 +237,8 @@ contract SlaAnchor is AccessControl, EIP712 {
     }
 
     /// @notice The EIP-712 digest that the customer signs.
+    /// @param reg the terms
+    /// @return The digest
     function registrationDigest(Registration calldata reg) public view returns (bytes32) {
         return _hashTypedDataV4(
             keccak256(
@@ -321,6 +259,13 @@ contract SlaAnchor is AccessControl, EIP712 {
     }
 
     /// @notice The context signal: binds a proof to this chain and registry and to one version of one period.
+    /// @param slaId the agreement
+    /// @param start start of the period
+    /// @param end end of the period
+    /// @param termsVersion the version of the terms
+    /// @param statementVersion the version of the statement
+    /// @param prevCtx ctx of the version before; zero for the first
+    /// @return ctx, 248 bits
     function ctxOf(
         bytes32 slaId,
         uint64 start,
@@ -338,8 +283,26 @@ contract SlaAnchor is AccessControl, EIP712 {
     }
 
     /// @notice The id of an agreement.
+    /// @param issuer the provider
+    /// @param customer the customer
+    /// @param nonce tells agreements of the same parties apart
+    /// @return slaId
     function slaIdOf(address issuer, address customer, bytes32 nonce) public pure returns (bytes32) {
         return keccak256(abi.encode(issuer, customer, nonce));
+    }
+
+    /// @notice A statement as a leaf of a batch. It is hashed twice so that it can never pass for an inner node.
+    /// @param ctx the context signal
+    /// @param signalsHash keccak256(abi.encode(signals))
+    /// @param proofHash keccak256 of the proof's 256 bytes
+    /// @param circuitId the circuit of the proof
+    /// @return The leaf
+    function leafOf(uint256 ctx, bytes32 signalsHash, bytes32 proofHash, bytes32 circuitId)
+        public
+        pure
+        returns (bytes32)
+    {
+        return keccak256(abi.encode(keccak256(abi.encode(LEAF_TAG, ctx, signalsHash, proofHash, circuitId))));
     }
 
     // --- rules -------------------------------------------------------------------------------
@@ -370,8 +333,8 @@ contract SlaAnchor is AccessControl, EIP712 {
         if (s.end > nowNs) revert PeriodNotOver(s.end, nowNs);
     }
 
-    /// @dev Version 1 moves the agreement's frontier; a later version must replace the last one of its period.
-    ///      Only a restated period spends a slot on its version.
+    /// @dev Version 1 moves the agreement's frontier; a later version marks the one that it replaces, so that each
+    ///      is replaced once and the versions of a period are a chain without forks.
     function _advance(Statement calldata s, Sla storage sla) private {
         uint32 version = s.statementVersion;
         if (version == 1) {
@@ -382,12 +345,12 @@ contract SlaAnchor is AccessControl, EIP712 {
             sla.nextStart = s.end;
             return;
         }
-        uint32 last = _restatedTo[s.slaId][s.start];
-        uint32 expected = s.start >= sla.nextStart ? 1 : last == 0 ? 2 : last + 1;
-        if (version != expected) revert StatementVersionNotNext(expected, version);
+        if (version == 0 || s.start >= sla.nextStart) revert StatementVersionInvalid(version);
         bytes32 replaced = _recordKey(s.slaId, s.start, s.end, version - 1, s.prevCtx, s.prevSignalsHash);
-        if (_records[replaced] == bytes32(0)) revert PreviousStatementUnknown(s.prevCtx, s.prevSignalsHash);
-        _restatedTo[s.slaId][s.start] = version;
+        bytes32 record = _records[replaced];
+        if (record == bytes32(0)) revert PreviousStatementUnknown(s.prevCtx, s.prevSignalsHash);
+        if (record & REPLACED != bytes32(0)) revert PreviousStatementReplaced(s.prevCtx);
+        _records[replaced] = record | REPLACED;
     }
 
     /// @dev The only place that calls a verifier: with explicit gas, and any answer but true reverts.
@@ -396,8 +359,14 @@ contract SlaAnchor is AccessControl, EIP712 {
         if (!_circuits[s.slaId][s.termsVersion][circuitId]) {
             revert CircuitNotAccepted(s.slaId, s.termsVersion, circuitId);
         }
-        verifier = _verifiers[circuitId].verifier;
+        Verifier storage v = _verifiers[circuitId];
+        verifier = v.verifier;
         if (verifier == address(0)) revert UnknownCircuit(circuitId);
+        uint64 retiredAt = v.retiredAt;
+        if (retiredAt != 0) revert CircuitRetired(circuitId, retiredAt);
+        // Code can change where an account delegates (EIP-7702) or was made and destroyed in one transaction.
+        bytes32 codeHash = v.codeHash;
+        if (verifier.codehash != codeHash) revert VerifierCodeChanged(circuitId, codeHash, verifier.codehash);
         if (gasleft() < VERIFIER_GAS_LEFT) revert NotEnoughGas(VERIFIER_GAS_LEFT, gasleft());
         if (!IGroth16Verifier(verifier).verifyProof{gas: VERIFIER_GAS}(s.proof, s.signals)) {
             revert ProofInvalid(circuitId);
@@ -418,14 +387,11 @@ contract SlaAnchor is AccessControl, EIP712 {
         );
     }
 
-    /// @dev The leaf is hashed twice so that it can never pass for an inner node of a Merkle tree.
     function _emitRecorded(Statement calldata s, bytes32 signalsHash, bytes32 proofHash, address verifier) private {
-        bytes32 inner =
-            keccak256(abi.encode(LEAF_TAG, bytes32(s.signals[2]), signalsHash, proofHash, s.circuitId));
         emit StatementRecorded(
             s.slaId,
             s.signals[2],
-            keccak256(abi.encode(inner)),
+            leafOf(s.signals[2], signalsHash, proofHash, s.circuitId),
             s.start,
             s.end,
             s.termsVersion,

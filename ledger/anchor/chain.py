@@ -25,7 +25,7 @@ from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 # Limits, not prices: what is left over is not paid. Fixed, so that the same call signs to the same bytes.
 _DEPLOY_REGISTRY_GAS: Final = 4_000_000
 _DEPLOY_VERIFIER_GAS: Final = 2_500_000
-_ADD_VERIFIER_GAS: Final = 200_000
+_VERIFIER_GAS: Final = 200_000
 _REGISTER_GAS: Final = 250_000
 _REGISTER_GAS_PER_CIRCUIT: Final = 30_000
 _RECORD_GAS: Final = 500_000
@@ -207,7 +207,16 @@ class AnchorChain:
         """Make the registry use a verifier for its circuit. Raises DevKeyRefused off the test chains."""
         refuse_dev_key(self.chain_id, dev_unsafe=dev_unsafe)
         data = self._encode("addVerifier", verifier.address)
-        call = Call(self.registry, data, _ADD_VERIFIER_GAS, "add the verifier", effect)
+        call = Call(self.registry, data, _VERIFIER_GAS, "add the verifier", effect)
+        return self._sender.send(registrar, call, now_s=now_s)
+
+    def retire_verifier(
+        self, registrar: LocalAccount, circuit: bytes, *, now_s: int, effect: str | None = None
+    ) -> TxReceipt:
+        """Have the registry accept no proof of a circuit any more, for good."""
+        call = Call(
+            self.registry, self._encode("retireVerifier", circuit), _VERIFIER_GAS, "retire the verifier", effect
+        )
         return self._sender.send(registrar, call, now_s=now_s)
 
     def register(
@@ -281,7 +290,7 @@ class AnchorChain:
 
     def verifier_of(self, circuit: bytes) -> DeployedVerifier:
         """The verifier of a circuit and its code hash when added. Raises NotFound if there is none."""
-        address, code_hash = self._read("verifierOf", circuit)
+        address, _, code_hash = self._read("verifierOf", circuit)
         if int(address, 16) == 0:
             raise NotFound("no verifier was added for this circuit", circuit_id=circuit.hex())
         return DeployedVerifier(address=address, circuit_id=circuit, code_hash=bytes(code_hash))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -10,8 +11,12 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_tester.exceptions import TransactionFailed
 from eth_utils import keccak, to_checksum_address
+from web3 import HTTPProvider, Web3
+from web3.exceptions import Web3Exception
+from web3.types import TxReceipt
 
-from ledger.anchor.abi import contract_build
+from ledger.anchor.abi import ContractName, contract_build
+from ledger.anchor.batches import BatchRegistry
 from ledger.anchor.chain import AnchorChain, DeployedVerifier, RecordOutcome, Statement, signals_hash
 from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.registration import sign_registration, sla_id
@@ -19,6 +24,7 @@ from ledger.anchor.reverts import refusal
 from ledger.anchor.sender import Call, Sender
 from ledger.app.evidence import Registration
 from tests.contracts.trapdoor import Trapdoor, curve_order
+from tests.support.anvil import running_anvil
 from tests.support.stored import memory_database
 
 SECOND = 10**9
@@ -34,8 +40,40 @@ def account(n: int) -> LocalAccount:
     return Account.from_key(keccak(text=f"test account {n}"))
 
 
-DEPLOYER, ISSUER, CUSTOMER, STRANGER = (account(n) for n in range(4))
-GENESIS = Genesis(T0_S, {a.address: 10**24 for a in (DEPLOYER, ISSUER, CUSTOMER, STRANGER)})
+ACCOUNTS = DEPLOYER, ISSUER, CUSTOMER, STRANGER = [account(n) for n in range(4)]
+BALANCE_WEI = 10**24
+GENESIS = Genesis(T0_S, {a.address: BALANCE_WEI for a in ACCOUNTS})
+
+
+@dataclass(frozen=True)
+class TestChain:
+    """A fresh chain whose block times are given, with money for all accounts."""
+
+    __test__ = False
+
+    name: str
+    w3: Web3
+    pin_block_time: Callable[[int], int]
+
+
+def embedded() -> TestChain:
+    chain = EmbeddedChain(GENESIS)
+    return TestChain("embedded", chain.w3, chain.pin_block_time)
+
+
+@contextmanager
+def anvil() -> Iterator[TestChain]:
+    """The same of a node of its own. Raises AnvilMissing."""
+    with running_anvil("--timestamp", str(T0_S), "--hardfork", "prague") as node:
+
+        def pin_block_time(timestamp_s: int) -> int:
+            node.call("evm_setNextBlockTimestamp", timestamp_s)
+            return timestamp_s
+
+        node.fund(*(a.address for a in ACCOUNTS), wei=BALANCE_WEI)
+        w3 = Web3(HTTPProvider(node.url))
+        w3.eth.default_account = DEPLOYER.address
+        yield TestChain("anvil", w3, pin_block_time)
 
 
 class TermsState(NamedTuple):
@@ -60,19 +98,20 @@ def ctx_of(chain_id: int, registry: str, *rest: int | bytes) -> int:
 
 @dataclass
 class Ground:
-    """One embedded chain with registry and verifier. Block times go forward by a second a call."""
+    """One chain with registry and verifier. Block times go forward by a second a call."""
 
+    chain: TestChain = field(default_factory=embedded)
     trapdoor: Trapdoor = field(default_factory=Trapdoor)
     clock_s: int = T0_S
     nonces: int = 0
 
     def __post_init__(self) -> None:
-        self.chain = EmbeddedChain(GENESIS)
         self.sender = Sender(self.chain.w3, memory_database(), pin_block_time=self.chain.pin_block_time)
         admin = DEPLOYER.address
         self.anchor = AnchorChain.deploy(
             self.chain.w3, self.sender, DEPLOYER, admin=admin, registrar=admin, now_s=self.tick()
         )
+        self.batches = BatchRegistry(self.chain.w3, self.sender, self.anchor.registry)
         self.verifier = self.deploy_verifier(self.trapdoor)
         self.anchor.add_verifier(DEPLOYER, self.verifier, dev_unsafe=True, now_s=self.tick())
 
@@ -175,12 +214,24 @@ class Ground:
         words = [int.from_bytes(proof[i : i + 32], "big") for i in range(0, 256, 32)]
         try:
             return bool(verifier.functions.verifyProof(words, list(signals)).call({"gas": gas}))
-        except TransactionFailed as error:
+        except (TransactionFailed, Web3Exception) as error:
             raise refusal(error, "verify the proof") from error
+
+    def send(self, sender: LocalAccount, function: str, *args: object) -> TxReceipt:
+        """Call a function of the registry that this package has no name for."""
+        data = bytes.fromhex(self.anchor._contract.encode_abi(function, args=list(args))[2:])
+        return self.sender.send(sender, Call(self.anchor.registry, data, 200_000, function), now_s=self.tick())
+
+    def deploy_registry(self, admin: str, registrar: str) -> None:
+        """Deploy another registry. May be refused."""
+        self._deploy("SlaAnchor", 4_000_000, admin, registrar)
 
     def deploy_words(self, words: list[int]) -> None:
         """Deploy a verifier from raw constructor words, past the checks of this package. May be refused."""
-        build = contract_build("Groth16Verifier")
+        self._deploy("Groth16Verifier", 2_500_000, words)
+
+    def _deploy(self, name: ContractName, gas_limit: int, *arguments: object) -> None:
+        build = contract_build(name)
         factory = self.chain.w3.eth.contract(abi=build.abi, bytecode=build.bytecode)
-        data = bytes.fromhex(factory.constructor(words).data_in_transaction[2:])
-        self.sender.send(DEPLOYER, Call(None, data, 2_500_000, "deploy the verifier"), now_s=self.tick())
+        data = bytes.fromhex(factory.constructor(*arguments).data_in_transaction[2:])
+        self.sender.send(DEPLOYER, Call(None, data, gas_limit, f"deploy {name}"), now_s=self.tick())

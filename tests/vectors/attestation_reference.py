@@ -171,6 +171,31 @@ def leaf(signals: Sequence[str], proof: bytes, circuit: bytes) -> bytes:
     return keccak(keccak(encode(types, values)))
 
 
+def batch_levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
+    """The tree of a batch, lowest level first."""
+    levels = [sorted(set(leaves))]
+    while len(levels[-1]) > 1:
+        below, level = levels[-1], []
+        for left in range(0, len(below), 2):
+            pair = sorted(below[left : left + 2])
+            level.append(keccak(b"".join(pair)) if len(pair) == 2 else pair[0])
+        levels.append(level)
+    return levels
+
+
+def batch_path(levels: list[list[bytes]], leaf: bytes) -> list[bytes]:
+    place, path = levels[0].index(leaf), []
+    for level in levels[:-1]:
+        path += [node for n, node in enumerate(level) if n // 2 == place // 2 and n != place]
+        place //= 2
+    return path
+
+
+def batch_node(origin: str, size: int, log_root: bytes, root: bytes) -> bytes:
+    types = ["bytes32", "bytes32", "uint64", "bytes32", "bytes32"]
+    return keccak(encode(types, [keccak(text="sla-ledger/batch/v1"), keccak(text=origin), size, log_root, root]))
+
+
 def commitment(payload: Any, salt: str) -> str:
     """Section 11."""
     return hashlib.sha256(b"sla-ledger/payload/v1\n" + bytes.fromhex(salt) + jcs(payload).encode()).hexdigest()

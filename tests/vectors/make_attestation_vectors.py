@@ -16,8 +16,9 @@ from ledger.app.bundles import SIGNING_PREFIX, signing_message
 from ledger.attest import babyjub, statement, telemetry
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import window_counts
+from ledger.attest.batch import Batch, batch_node, log_id
 from ledger.attest.case import Case
-from ledger.attest.keccak import keccak256
+from ledger.attest.keccak import keccak256, keccak_text
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.opening import windows_opened
 from ledger.attest.poseidon import poseidon, sponge, tag
@@ -351,10 +352,24 @@ def _proof(case: Case) -> Any:
         "proof": proof.hex(),
         "proof_hash": statement.proof_hash(proof).hex(),
         "leaf": leaf.hex(),
-        "batch node": {
-            "leaves": [leaf.hex(), beside.hex()],
-            "node": keccak256(min(leaf, beside) + max(leaf, beside)).hex(),
-        },
+        "batch": _batch(case, [leaf, beside, *(keccak256(bytes([n])) for n in range(3))]),
+    }
+
+
+def _batch(case: Case, leaves: list[bytes]) -> Any:
+    """Two statements and three leaves more, under the checkpoint of the example's bundle."""
+    batch = Batch.of(leaves)
+    found = parse_checkpoint(case.bundle["log"]["checkpoint"].partition("\n\n")[0] + "\n")
+    arguments = [log_id(found.origin), found.size.to_bytes(32, "big"), found.root, batch.root]
+    selector = keccak_text("anchorBatch((bytes32,uint64,bytes32),bytes32)")[:4]
+    return {
+        "leaves": [leaf.hex() for leaf in leaves],
+        "batch_root": batch.root.hex(),
+        "paths": [[sibling.hex() for sibling in batch.path(leaf)] for leaf in leaves],
+        "checkpoint": {"origin": found.origin, "size": found.size, "root": found.root.hex()},
+        "log_id": log_id(found.origin).hex(),
+        "batch_node": batch_node(found, batch.root).hex(),
+        "call_data": (selector + b"".join(arguments)).hex(),
     }
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from web3 import Web3
 
+from ledger.anchor.abi import contract_build
 from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, statement, telemetry, verification
+from ledger.attest.batch import Batch, batch_node, batch_root, log_id
 from ledger.attest.evm_tx import keccak256
 from ledger.attest.groth16 import check_proof
 from ledger.attest.model import PeriodClaim, evaluate
@@ -257,15 +260,27 @@ def test_proof_key_and_leaf() -> None:
     assert statement.proof_hash(proof).hex() == reference.keccak(proof).hex() == given["proof_hash"]
     leaf = statement.leaf(signals, statement.proof_hash(proof), circuit_id)
     assert leaf == reference.leaf(given["signals"], proof, circuit_id)
-    assert leaf.hex() == given["leaf"] == given["batch node"]["leaves"][0]
+    assert leaf.hex() == given["leaf"] == given["batch"]["leaves"][0]
     check_proof(key, signals.as_tuple(), proof)
 
 
-def test_a_batch_node_does_not_depend_on_the_order_of_its_leaves() -> None:
-    given = section("10 proof")["batch node"]
-    for pair in (given["leaves"], given["leaves"][::-1]):
-        low, high = sorted(map(bytes.fromhex, pair))
-        assert keccak256(low + high).hex() == reference.keccak(low + high).hex() == given["node"]
+def test_batch() -> None:
+    given = section("10 proof")["batch"]
+    leaves = [bytes.fromhex(leaf) for leaf in given["leaves"]]
+    batch, levels = Batch.of(leaves), reference.batch_levels(leaves)
+    assert batch.root.hex() == levels[-1][0].hex() == given["batch_root"]
+    for leaf, path in zip(leaves, given["paths"], strict=True):
+        siblings = [bytes.fromhex(sibling) for sibling in path]
+        assert list(batch.path(leaf)) == reference.batch_path(levels, leaf) == siblings
+        assert batch_root(leaf, siblings).hex() == given["batch_root"]
+    origin, size, root = (given["checkpoint"][name] for name in ("origin", "size", "root"))
+    assert log_id(origin).hex() == reference.keccak(text=origin).hex() == given["log_id"]
+    node = batch_node(Checkpoint(origin, size, bytes.fromhex(root)), batch.root)
+    assert node == reference.batch_node(origin, size, bytes.fromhex(root), levels[-1][0])
+    assert node.hex() == given["batch_node"]
+    contract = Web3().eth.contract(abi=contract_build("SlaAnchor").abi)
+    arguments = [(log_id(origin), size, bytes.fromhex(root)), batch.root]
+    assert contract.encode_abi("anchorBatch", args=arguments) == "0x" + given["call_data"]
 
 
 def test_ledger_entry() -> None:
