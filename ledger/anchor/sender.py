@@ -3,7 +3,9 @@
 No key ever leaves this process and no node holds one. What a contract would refuse is found by a call first
 and is neither signed nor stored. Any number of processes may send with one key: nonces are given out under a lock of
 the database, and an effect that is stored is not signed for a second time. A process may die at any point: whoever
-sends next with that key sends what it left, and whoever wants the same effect goes on with its transaction.
+sends next with that key sends what it left, and whoever wants the same effect goes on with its transaction. What
+misses many blocks is signed again with the same nonce and higher fees, and stored beside the first: a chain can hold
+only one of them, and each is looked for.
 Reference for the fields: EIP-1559, EIP-2718.
 """
 
@@ -13,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from eth_account.signers.local import LocalAccount
@@ -26,14 +28,15 @@ from web3 import Web3
 from web3.exceptions import BlockNotFound, ContractLogicError, TransactionNotFound, Web3Exception, Web3RPCError
 from web3.types import TxParams, TxReceipt, Wei
 
+from ledger.anchor.fees import FeePolicy, Fees, fields_of
 from ledger.anchor.reverts import refusal
 from ledger.app.ports import Database, StoredTransaction
 from ledger.errors import AnchorRefused, ChainUnavailable
 
-_TIP_WEI: Final = 1_000_000_000
+_FEES: Final = FeePolicy()
 _POLL_S: Final = 0.1
 _SLOWEST_POLL_S: Final = 1.0
-_SEND_AGAIN_S: Final = 3.0
+SEND_AGAIN_S: Final = 3.0
 _RETRY_AFTER_S: Final = 5
 
 
@@ -64,14 +67,18 @@ class Sender:
         database: Database,
         *,
         pin_block_time: Callable[[int], int] | None = None,
+        fees: FeePolicy = _FEES,
         receipt_timeout_s: float = 60,
+        send_again_s: float = SEND_AGAIN_S,
         sleep: Callable[[float], None] = time.sleep,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._w3 = w3
         self._database = database
         self._pin_block_time = pin_block_time
+        self._fees = fees
         self._receipt_timeout_s = receipt_timeout_s
+        self._send_again_s = send_again_s
         self._sleep = sleep
         self._monotonic_s = monotonic_s
         # Setting the embedded chain's next block time and filling that block are two steps.
@@ -87,10 +94,10 @@ class Sender:
         """
         with self._alone:
             transaction = self.stored(call.effect)
-            receipt = None if transaction is None else self._deliver(transaction)
+            receipt = None if transaction is None else self._deliver(account, transaction)
             if transaction is None or receipt is None or receipt["status"] != 1:
                 transaction = self._signed(account, call, now_s)
-                receipt = self._deliver(transaction)
+                receipt = self._deliver(account, transaction)
         if receipt["status"] != 1:
             raise AnchorRefused(
                 f"the chain included the transaction to {call.purpose}, but it failed; read its trace",
@@ -127,18 +134,24 @@ class Sender:
         return tuple(found)
 
     def standing(self, tx_hash: str) -> TxReceipt | None:
-        """As ``receipt``; the block is noted with the stored transaction, which a reorganisation may have moved."""
-        receipt = self.receipt(tx_hash)
-        if receipt is None:
-            return None
-        number, block_hash = receipt["blockNumber"], "0x" + bytes(receipt["blockHash"]).hex()
-        failed = receipt["status"] != 1
+        """As ``receipt``, of whichever attempt at the nonce of a stored transaction the chain holds.
+
+        Its block is noted with it; a reorganisation may have moved it, or put another attempt in its place.
+        """
         with self._database.read() as tx:
-            known = tx.chain.by_hash(tx_hash)
-        if (known.block_number, known.block_hash, known.failed) != (number, block_hash, failed):
-            with self._database.begin() as tx:
-                tx.chain.included(tx_hash, block_number=number, block_hash=block_hash, failed=failed)
-        return receipt
+            named = tx.chain.by_hash(tx_hash)
+            attempts = tx.chain.at_nonce(named.chain_id, named.sender, named.nonce)
+        for known in reversed(attempts):
+            receipt = self.receipt(known.tx_hash)
+            if receipt is None:
+                continue
+            number, block_hash = receipt["blockNumber"], "0x" + bytes(receipt["blockHash"]).hex()
+            failed = receipt["status"] != 1
+            if (known.block_number, known.block_hash, known.failed) != (number, block_hash, failed):
+                with self._database.begin() as tx:
+                    tx.chain.included(known.tx_hash, block_number=number, block_hash=block_hash, failed=failed)
+            return receipt
+        return None
 
     def receipt(self, tx_hash: str) -> TxReceipt | None:
         """The receipt of a transaction in the node's canonical chain; None where no block of it holds it."""
@@ -161,7 +174,8 @@ class Sender:
         with _talking(call.purpose, sender=account.address):
             self._send_from(account.address)
             pinned_s = self._pin_block_time(now_s) if self._pin_block_time is not None else None
-            fields = self._fields(account.address, call)
+            latest = self._w3.eth.get_block("latest")
+            fields = self._fields(account.address, call, self._fees.first(latest["baseFeePerGas"]))
             try:
                 self._simulate(fields, call.purpose)
             except AnchorRefused:
@@ -191,12 +205,12 @@ class Sender:
                 tx_hash=tx_hash,
                 raw=bytes(signed.raw_transaction),
                 block_timestamp_s=pinned_s,
+                signed_at_block=latest["number"],
             )
             tx.chain.add(transaction)
         return transaction
 
-    def _fields(self, sender: ChecksumAddress, call: Call) -> TxParams:
-        base_fee = self._w3.eth.get_block("latest")["baseFeePerGas"]
+    def _fields(self, sender: ChecksumAddress, call: Call, fees: Fees) -> TxParams:
         fields: dict[str, object] = {
             "type": 2,
             "chainId": self.chain_id,
@@ -204,9 +218,8 @@ class Sender:
             "gas": call.gas_limit,
             "value": Wei(0),
             "data": call.data,
-            # Twice the base fee lasts for six full blocks of the steepest rise.
-            "maxFeePerGas": Wei(2 * base_fee + _TIP_WEI),
-            "maxPriorityFeePerGas": Wei(_TIP_WEI),
+            "maxFeePerGas": Wei(fees.most),
+            "maxPriorityFeePerGas": Wei(fees.tip),
         }
         if call.to is not None:
             fields["to"] = call.to
@@ -222,22 +235,64 @@ class Sender:
         except Web3Exception as error:
             raise refusal(error, purpose) from error
 
-    def _deliver(self, transaction: StoredTransaction) -> TxReceipt:
+    def _deliver(self, account: LocalAccount, transaction: StoredTransaction) -> TxReceipt:
         """The receipt of a stored transaction, which is sent, and sent again, until the chain has it."""
         tx_hash, purpose = transaction.tx_hash, transaction.purpose
         deadline_s, send_at_s, pause_s = self._monotonic_s() + self._receipt_timeout_s, 0.0, _POLL_S
         refused: Exception | None = None
+        sent = False
         with _talking(purpose, tx_hash=tx_hash, sender=transaction.sender):
             while (receipt := self.standing(tx_hash)) is None:
                 if self._monotonic_s() >= deadline_s:
                     raise _not_included(purpose, tx_hash, refused)
                 if self._monotonic_s() >= send_at_s:
-                    refused = self._send_from(transaction.sender, until=transaction)
-                    send_at_s = self._monotonic_s() + _SEND_AGAIN_S
+                    # The same bytes first: a node may have lost them.
+                    if sent and transaction.sender == account.address:
+                        self._replace_stuck(account)
+                    refused, sent = self._send_from(transaction.sender, until=transaction), True
+                    send_at_s = self._monotonic_s() + self._send_again_s
                     continue
                 self._sleep(pause_s)
                 pause_s = min(2 * pause_s, _SLOWEST_POLL_S)
         return receipt
+
+    def _replace_stuck(self, account: LocalAccount) -> None:
+        """Offer more for the first transaction of an account that is in no block, if it missed too many of them.
+
+        Those after it wait for it, whatever they offer. The new attempt is stored; sending it is the next step.
+        """
+        if self._pin_block_time is not None:
+            return
+        latest = self._w3.eth.get_block("latest")
+        place = self.chain_id, account.address, self._w3.eth.get_transaction_count(account.address)
+        with self._database.read() as tx:
+            attempts = tx.chain.at_nonce(*place)
+        # One that a reorganisation dropped is behind since its block.
+        since = max((each.block_number or each.signed_at_block or 0 for each in attempts), default=latest["number"])
+        if latest["number"] - since < self._fees.replace_after_blocks:
+            return
+        before = fields_of(attempts[-1].raw)
+        offered = Fees(before["maxFeePerGas"], before["maxPriorityFeePerGas"])
+        fees = self._fees.raised(offered, latest["baseFeePerGas"])
+        fields = {**before, "maxFeePerGas": fees.most, "maxPriorityFeePerGas": fees.tip}
+        with self._database.begin() as tx:
+            tx.chain.reserve(self.chain_id)
+            if tx.chain.at_nonce(*place)[-1].tx_hash != attempts[-1].tx_hash:
+                return
+            signed = account.sign_transaction(fields)
+            tx.chain.add(
+                replace(
+                    attempts[-1],
+                    ordinal=tx.chain.next_place(self.chain_id, account.address)[0],
+                    attempt=attempts[-1].attempt + 1,
+                    tx_hash="0x" + bytes(signed.hash).hex(),
+                    raw=bytes(signed.raw_transaction),
+                    signed_at_block=latest["number"],
+                    block_number=None,
+                    block_hash=None,
+                    failed=False,
+                )
+            )
 
     def _send_from(self, sender: str, *, until: StoredTransaction | None = None) -> Exception | None:
         """Send what is stored of a sender and the node does not have, in the order of nonces.
@@ -248,14 +303,17 @@ class Sender:
         address = to_checksum_address(sender)
         if until is not None and until.nonce < self._w3.eth.get_transaction_count(address):
             return self._passed_by(until)
-        # Up to the first nonce that is missing the node has everything, in blocks or in its pool.
-        first_missing = self._w3.eth.get_transaction_count(address, "pending")
+        # Up to the first nonce that is missing the node has everything, in blocks or in its pool. Which of several
+        # attempts at a nonce it has, it does not say.
+        included, first_missing = (self._w3.eth.get_transaction_count(address, at) for at in ("latest", "pending"))
         with self._database.read() as tx:
-            stored = tx.chain.from_nonce(self.chain_id, sender, first_missing)
+            stored = tx.chain.from_nonce(self.chain_id, sender, included)
         said = None
         for transaction in stored:
             if until is not None and transaction.nonce > until.nonce:
                 break
+            if transaction.nonce < first_missing and not transaction.attempt:
+                continue
             if self._pin_block_time is not None and transaction.block_timestamp_s is not None:
                 self._pin_block_time(transaction.block_timestamp_s)
             try:
@@ -268,15 +326,23 @@ class Sender:
     def _passed_by(self, transaction: StoredTransaction) -> Exception | None:
         """The chain is past this nonce: either the receipt comes late, or another transaction has the nonce."""
         self._sleep(_POLL_S)
-        if self.receipt(transaction.tx_hash) is not None:
+        if self.standing(transaction.tx_hash) is not None:
             return None
+        with self._database.read() as tx:
+            attempts = tx.chain.at_nonce(self.chain_id, transaction.sender, transaction.nonce)
+        if any(self._knows(attempt.tx_hash) for attempt in attempts):
+            return None
+        with self._database.begin() as tx:
+            tx.chain.superseded(transaction.tx_hash)
+        raise _superseded(transaction)
+
+    def _knows(self, tx_hash: str) -> bool:
+        """Whether the node has a transaction, in a block or in its pool."""
         try:
-            self._w3.eth.get_transaction(HexBytes(transaction.tx_hash))
+            self._w3.eth.get_transaction(HexBytes(tx_hash))
         except TransactionNotFound:
-            with self._database.begin() as tx:
-                tx.chain.superseded(transaction.tx_hash)
-            raise _superseded(transaction) from None
-        return None
+            return False
+        return True
 
 
 @contextmanager

@@ -138,7 +138,9 @@ class StoredTransaction:
 
     ``ordinal`` counts from 0 per chain in the order of signing. ``sender`` is in EIP-55 form, ``tx_hash`` and
     ``block_hash`` are ``0x`` and 64 hex digits. ``purpose`` is for people. ``effect`` names what the transaction
-    brings about, so that the same work done twice sends one transaction. ``block_timestamp_s`` is the block time
+    brings about, so that the same work done twice sends one transaction. ``attempt`` counts from 0 those that share a
+    nonce, of which a chain can hold one: each later one offers more for it. ``signed_at_block`` is the chain's newest
+    block at signing, None where nobody noted it. ``block_timestamp_s`` is the block time
     asked for on the embedded chain, None on a chain that sets its own. Block number and hash are None until it was
     seen in a block. ``failed`` says that it cannot have its effect: it reverted, or another has its nonce.
     """
@@ -155,25 +157,36 @@ class StoredTransaction:
     block_number: int | None = None
     block_hash: str | None = None
     failed: bool = False
+    attempt: int = 0
+    signed_at_block: int | None = None
 
 
 class ChainTransactions(Protocol):
-    """Signed transactions by chain, in the order of signing. (chain, ordinal) and (chain, sender, nonce) are unique."""
+    """Signed transactions by chain, in the order of signing.
+
+    (chain, ordinal) and (chain, sender, nonce, attempt) are unique.
+    """
 
     def reserve(self, chain_id: int) -> None:
         """Keep others from taking ordinals and nonces of a chain until this transaction ends."""
         ...
 
     def add(self, transaction: StoredTransaction) -> None:
-        """Adding the same again is a no-op. Raises ``VersionConflict`` where its ordinal, nonce or hash is taken."""
+        """Adding the same again is a no-op. Raises ``VersionConflict`` where its ordinal, place or hash is taken."""
         ...
 
     def included(self, tx_hash: str, *, block_number: int, block_hash: str, failed: bool = False) -> None:
-        """Note the block that holds a transaction, which a reorganisation may change. Raises ``NotFound``."""
+        """Note the block that holds a transaction, which a reorganisation may change. Raises ``NotFound``.
+
+        The others of its nonce are noted as failed: no block beside it can hold them.
+        """
         ...
 
     def superseded(self, tx_hash: str) -> None:
-        """Note that another transaction has this one's nonce: it can never be included. Raises ``NotFound``."""
+        """Note that a transaction not stored here has the nonce of this one and of its other attempts.
+
+        None of them can ever be included. Raises ``NotFound``.
+        """
         ...
 
     def by_hash(self, tx_hash: str) -> StoredTransaction:
@@ -189,7 +202,11 @@ class ChainTransactions(Protocol):
         ...
 
     def from_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
-        """A sender's transactions with this nonce or a later one, by nonce."""
+        """A sender's transactions with this nonce or a later one, by nonce and attempt."""
+        ...
+
+    def at_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
+        """All attempts at a nonce of a sender, the first of them first."""
         ...
 
     def not_included(self, chain_id: int) -> Sequence[StoredTransaction]:

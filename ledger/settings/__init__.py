@@ -13,7 +13,15 @@ from ledger.settings.access import (
     AuthSettings,
     read_auth_settings,
 )
-from ledger.settings.chain import DEFAULT_CONFIRMATIONS, MAX_CONFIRMATIONS, ChainSettings, read_chain_settings
+from ledger.settings.chain import (
+    DEFAULT_CONFIRMATIONS,
+    DEFAULT_MAX_FEE_GWEI,
+    DEFAULT_REPLACE_AFTER_BLOCKS,
+    HIGHEST_MAX_FEE_GWEI,
+    MAX_CONFIRMATIONS,
+    ChainSettings,
+    read_chain_settings,
+)
 from ledger.settings.embed import EmbedSettings
 from ledger.settings.ingest import BODY_TIMEOUT_S, MAX_OBSERVATION_BYTES, MAX_TELEMETRY_BYTES, IngestSettings
 from ledger.settings.logs import LOG_LEVELS, LogFormat, LogSettings
@@ -27,10 +35,13 @@ __all__ = [
     "DEFAULT_CONFIRMATIONS",
     "DEFAULT_HOST",
     "DEFAULT_LEASE_S",
+    "DEFAULT_MAX_FEE_GWEI",
     "DEFAULT_PORT",
     "DEFAULT_RATE",
+    "DEFAULT_REPLACE_AFTER_BLOCKS",
     "DEFAULT_RING_AGAIN_S",
     "DEFAULT_SCHEDULE_S",
+    "HIGHEST_MAX_FEE_GWEI",
     "LOCAL_AUTH",
     "LOG_LEVELS",
     "LOOPBACK_HOSTS",

@@ -11,9 +11,12 @@ from ledger.errors import SettingInvalid
 from ledger.settings.reading import is_http_url
 
 DEFAULT_CONFIRMATIONS = 12
+DEFAULT_MAX_FEE_GWEI = 500
+DEFAULT_REPLACE_AFTER_BLOCKS = 12
 MAX_CONFIRMATIONS = 10_000
+HIGHEST_MAX_FEE_GWEI = 1_000_000
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
-_DIGITS = re.compile(r"[0-9]{1,5}")
+_DIGITS = re.compile(r"[0-9]{1,7}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +24,15 @@ class ChainSettings:
     """Where statements are anchored: the embedded chain without ``rpc_url``, else the chain of that node.
 
     ``rpc_url`` may hold a key, so it is never shown. ``registry`` is the address of a deployed registry; None: that
-    of the deployer's key. ``confirmations`` None takes ``confirmations_on`` the chain.
+    of the deployer's key. ``confirmations`` None takes ``confirmations_on`` the chain. No transaction offers more than
+    ``max_fee_gwei`` for a unit of gas; one that missed ``replace_after_blocks`` blocks is replaced by a dearer one.
     """
 
     rpc_url: str | None = field(default=None, repr=False)
     registry: str | None = None
     confirmations: int | None = None
+    max_fee_gwei: int = DEFAULT_MAX_FEE_GWEI
+    replace_after_blocks: int = DEFAULT_REPLACE_AFTER_BLOCKS
 
     def confirmations_on(self, chain_id: int) -> int:
         """Blocks that must stand, the transaction's own included, before an anchor counts as confirmed.
@@ -54,16 +60,30 @@ def read_chain_settings(environ: Mapping[str, str]) -> ChainSettings:
             f"SLA_LEDGER_REGISTRY={registry[:50]!r} is no address; write 0x and 40 hex digits",
             setting="SLA_LEDGER_REGISTRY",
         )
-    wanted = environ.get("SLA_LEDGER_CONFIRMATIONS") or None
-    if wanted is not None and not (_DIGITS.fullmatch(wanted) and 1 <= int(wanted) <= MAX_CONFIRMATIONS):
+    confirmations = _count(environ, "SLA_LEDGER_CONFIRMATIONS", MAX_CONFIRMATIONS)
+    max_fee = _count(environ, "SLA_LEDGER_MAX_FEE_GWEI", HIGHEST_MAX_FEE_GWEI)
+    replace_after = _count(environ, "SLA_LEDGER_REPLACE_AFTER_BLOCKS", MAX_CONFIRMATIONS)
+    if url is None and (registry or confirmations or max_fee or replace_after):
         raise SettingInvalid(
-            f"SLA_LEDGER_CONFIRMATIONS={wanted[:20]!r} is no number from 1 to {MAX_CONFIRMATIONS}",
-            setting="SLA_LEDGER_CONFIRMATIONS",
-        )
-    if url is None and (registry or wanted):
-        raise SettingInvalid(
-            "SLA_LEDGER_REGISTRY and SLA_LEDGER_CONFIRMATIONS are about the chain of a node: name it by "
-            "SLA_LEDGER_CHAIN_RPC as well, or leave them out",
+            "SLA_LEDGER_REGISTRY, SLA_LEDGER_CONFIRMATIONS, SLA_LEDGER_MAX_FEE_GWEI and "
+            "SLA_LEDGER_REPLACE_AFTER_BLOCKS are about the chain of a node: name it by SLA_LEDGER_CHAIN_RPC as well, "
+            "or leave them out",
             setting="SLA_LEDGER_CHAIN_RPC",
         )
-    return ChainSettings(url, registry, None if wanted is None else int(wanted))
+    return ChainSettings(
+        url,
+        registry,
+        confirmations,
+        max_fee or DEFAULT_MAX_FEE_GWEI,
+        replace_after or DEFAULT_REPLACE_AFTER_BLOCKS,
+    )
+
+
+def _count(environ: Mapping[str, str], name: str, highest: int) -> int | None:
+    """A whole number from 1 to ``highest``; None where the setting is left out."""
+    text = environ.get(name) or None
+    if text is None:
+        return None
+    if not (_DIGITS.fullmatch(text) and 1 <= int(text) <= highest):
+        raise SettingInvalid(f"{name}={text[:20]!r} is no number from 1 to {highest}", setting=name)
+    return int(text)

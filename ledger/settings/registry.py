@@ -213,6 +213,21 @@ SETTINGS: Final = (
         CHAIN_USERS,
     ),
     Setting(
+        "SLA_LEDGER_MAX_FEE_GWEI",
+        Topic.CHAIN,
+        str(settings.DEFAULT_MAX_FEE_GWEI),
+        "the most that a transaction offers for a unit of gas, in gwei; where the chain takes more, it waits: 1 to "
+        f"{settings.HIGHEST_MAX_FEE_GWEI}",
+        CHAIN_USERS,
+    ),
+    Setting(
+        "SLA_LEDGER_REPLACE_AFTER_BLOCKS",
+        Topic.CHAIN,
+        str(settings.DEFAULT_REPLACE_AFTER_BLOCKS),
+        f"blocks that a transaction may miss before a dearer one takes its place: 1 to {settings.MAX_CONFIRMATIONS}",
+        CHAIN_USERS,
+    ),
+    Setting(
         "SLA_LEDGER_BROKER",
         Topic.WORKERS,
         "none: the server does the work",

@@ -37,7 +37,7 @@ class SqlChainTransactions:
             or_(
                 _transaction.tx_hash == transaction.tx_hash,
                 _of(transaction.chain_id) & (_transaction.ordinal == transaction.ordinal),
-                _sent_by(transaction.chain_id, transaction.sender) & (_transaction.nonce == transaction.nonce),
+                _at(transaction) & (_transaction.attempt == transaction.attempt),
             )
         )
         known = self._all(rows)
@@ -47,10 +47,12 @@ class SqlChainTransactions:
             self._connection.execute(insert(_table), row)
 
     def included(self, tx_hash: str, *, block_number: int, block_hash: str, failed: bool = False) -> None:
-        self._change(tx_hash, block_number=block_number, block_hash=block_hash, failed=failed)
+        known = self.by_hash(tx_hash)
+        self._change(_at(known) & (_transaction.tx_hash != tx_hash), block_number=None, block_hash=None, failed=True)
+        self._change(_transaction.tx_hash == tx_hash, block_number=block_number, block_hash=block_hash, failed=failed)
 
     def superseded(self, tx_hash: str) -> None:
-        self._change(tx_hash, block_number=None, block_hash=None, failed=True)
+        self._change(_at(self.by_hash(tx_hash)), block_number=None, block_hash=None, failed=True)
 
     def by_hash(self, tx_hash: str) -> StoredTransaction:
         found = self._all(self._rows(_transaction.tx_hash == tx_hash))
@@ -70,7 +72,11 @@ class SqlChainTransactions:
 
     def from_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
         later = _sent_by(chain_id, sender) & (_transaction.nonce >= nonce)
-        return self._all(self._rows(later).order_by(_transaction.nonce))
+        return self._all(self._rows(later).order_by(_transaction.nonce, _transaction.attempt))
+
+    def at_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
+        attempts = _sent_by(chain_id, sender) & (_transaction.nonce == nonce)
+        return self._all(self._rows(attempts).order_by(_transaction.attempt))
 
     def not_included(self, chain_id: int) -> Sequence[StoredTransaction]:
         waiting = _of(chain_id) & _transaction.block_number.is_(None) & ~_transaction.failed
@@ -83,10 +89,8 @@ class SqlChainTransactions:
     def count(self, chain_id: int) -> int:
         return self._connection.scalar(select(func.count()).select_from(_table).where(_of(chain_id))) or 0
 
-    def _change(self, tx_hash: str, **values: Any) -> None:
-        found = self._connection.execute(update(_table).where(_transaction.tx_hash == tx_hash).values(**values))
-        if found.rowcount != 1:
-            raise no_transaction(tx_hash)
+    def _change(self, condition: ColumnElement[bool], **values: Any) -> None:
+        self._connection.execute(update(_table).where(condition).values(**values))
 
     def _rows(self, condition: ColumnElement[bool]) -> Select[Any]:
         return select(_table).where(condition)
@@ -125,6 +129,11 @@ def _of(chain_id: int) -> ColumnElement[bool]:
 
 def _sent_by(chain_id: int, sender: str) -> ColumnElement[bool]:
     return _of(chain_id) & (_transaction.sender == sender)
+
+
+def _at(transaction: StoredTransaction) -> ColumnElement[bool]:
+    """All attempts at a transaction's nonce."""
+    return _sent_by(transaction.chain_id, transaction.sender) & (_transaction.nonce == transaction.nonce)
 
 
 def _after(last: int | None) -> int:

@@ -37,26 +37,27 @@ class MemoryChain:
 
     def add(self, transaction: StoredTransaction) -> None:
         rows = self.handle.changing.chain
-        chain_id, place = transaction.chain_id, (transaction.sender, transaction.nonce)
+        chain_id = transaction.chain_id
         known = [
             other
             for other in rows.values()
             if other.tx_hash == transaction.tx_hash
             or (other.chain_id, other.ordinal) == (chain_id, transaction.ordinal)
-            or (other.chain_id, (other.sender, other.nonce)) == (chain_id, place)
+            or _place(other) == _place(transaction)
         ]
         require_free(transaction, known)
         rows.setdefault(transaction.tx_hash, transaction)
 
     def included(self, tx_hash: str, *, block_number: int, block_hash: str, failed: bool = False) -> None:
-        known = self.by_hash(tx_hash)
+        self.superseded(tx_hash)
         self.handle.changing.chain[tx_hash] = replace(
-            known, block_number=block_number, block_hash=block_hash, failed=failed
+            self.by_hash(tx_hash), block_number=block_number, block_hash=block_hash, failed=failed
         )
 
     def superseded(self, tx_hash: str) -> None:
-        known = self.by_hash(tx_hash)
-        self.handle.changing.chain[tx_hash] = replace(known, block_number=None, block_hash=None, failed=True)
+        known, rows = self.by_hash(tx_hash), self.handle.changing.chain
+        for each in self.at_nonce(known.chain_id, known.sender, known.nonce):
+            rows[each.tx_hash] = replace(each, block_number=None, block_hash=None, failed=True)
 
     def by_hash(self, tx_hash: str) -> StoredTransaction:
         known = self.handle.state.chain.get(tx_hash)
@@ -75,7 +76,10 @@ class MemoryChain:
 
     def from_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
         found = [each for each in self.of_chain(chain_id) if each.sender == sender and each.nonce >= nonce]
-        return sorted(found, key=lambda each: each.nonce)
+        return sorted(found, key=lambda each: (each.nonce, each.attempt))
+
+    def at_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
+        return [each for each in self.from_nonce(chain_id, sender, nonce) if each.nonce == nonce]
 
     def not_included(self, chain_id: int) -> Sequence[StoredTransaction]:
         return [each for each in self.of_chain(chain_id) if each.block_number is None and not each.failed]
@@ -87,3 +91,7 @@ class MemoryChain:
 
     def count(self, chain_id: int) -> int:
         return len(self.of_chain(chain_id))
+
+
+def _place(transaction: StoredTransaction) -> tuple[int, str, int, int]:
+    return transaction.chain_id, transaction.sender, transaction.nonce, transaction.attempt

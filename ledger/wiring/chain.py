@@ -17,6 +17,7 @@ from web3.types import RPCEndpoint
 
 from ledger.anchor.chain import AnchorChain, registry_address
 from ledger.anchor.embedded import EmbeddedChain, Genesis
+from ledger.anchor.fees import GWEI, FeePolicy
 from ledger.anchor.registry import RegistryAnchor
 from ledger.anchor.replay import ReplayReport, replay
 from ledger.anchor.rpc import rpc_web3
@@ -219,7 +220,8 @@ class RpcChain:
 
     @cached_property
     def _sender(self) -> Sender:
-        return Sender(self._w3, self._database)
+        policy = FeePolicy(self._settings.max_fee_gwei * GWEI, self._settings.replace_after_blocks)
+        return Sender(self._w3, self._database, fees=policy)
 
     def _open(self, *, deploy: bool) -> RegistryAnchor:
         self._sender.resend()

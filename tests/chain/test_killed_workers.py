@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import random
 import signal
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from ledger.app.ports import Database
+from ledger.errors import NotYet
 from ledger.store.database import SqliteDatabase
 from ledger.store.postgres import PostgresDatabase
-from tests.chain.conftest import chain_of, recordings, sent
+from tests.chain.conftest import ACCOUNTS, chain_of, recordings, sent
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.support.anvil import Anvil
 from tests.support.chain_processes import ended, work_in_child
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
 from tests.support.settled import Settled
+from tests.support.stuck import attempts, base_fee, by_hand, hurried, too_dear
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +58,48 @@ def test_a_worker_may_die_at_any_step(node: Anvil, tmp_path: Path) -> None:
     found = recordings(node, chain.anchor.registry)
     assert len(found) == len(set(found)) == n
     assert sent(node) == 2 * n, "one registration and one recording of each"
+
+
+def test_a_worker_may_die_at_any_step_of_a_replacement(node: Anvil, tmp_path: Path) -> None:
+    """A worker finds a recording stuck and dies before, between and after storing a dearer one and sending it."""
+    path = tmp_path / "ledger.db"
+
+    def open_database() -> Database:
+        return SqliteDatabase(path, StepClock(), SeededRandomness(random.randrange(2**32)))
+
+    settled = Settled(open_database())
+    chain = hurried(chain_of(node, settled.database), settled.database)
+    died_with: Counter[str] = Counter()
+    steps = range(43, 73, 6)
+    for n, dies_at in enumerate(steps):
+        node.call("evm_setAutomine", True)
+        base_fee(node, 1)
+        proof = settled.prove(n, chain.anchor)
+        settled.anchor(proof, chain.anchor)
+        by_hand(node)
+        node.call("anvil_reorg", 1, [])
+        too_dear(node)
+        worker = work_in_child(
+            open_database,
+            lambda database: hurried(chain_of(node, database), database),
+            [proof],
+            confirmations=1,
+            dies_at=dies_at,
+        )
+        assert ended(worker) == signal.SIGKILL
+        stored = attempts(settled.database, ACCOUNTS.issuer.address, 2 * n + 1)
+        in_pool = node.call("eth_getTransactionByHash", stored[-1].tx_hash) is not None
+        died_with["first" if len(stored) == 1 else "sent" if in_pool else "stored"] += 1
+        while not settled.events(proof, "anchor_confirmed"):
+            with suppress(NotYet):
+                settled.confirm(proof, chain.anchor, 1)
+            node.mine()
+        assert len(attempts(settled.database, ACCOUNTS.issuer.address, 2 * n + 1)) <= 3
+    print(f"killed with {dict(died_with)}")
+    assert set(died_with) == {"first", "stored", "sent"}
+    found = recordings(node, chain.anchor.registry)
+    assert len(found) == len(set(found)) == len(steps)
+    assert sent(node) == 2 * len(steps), "one registration and one recording of each"
 
 
 @pytest.mark.parametrize("seed", range(2))

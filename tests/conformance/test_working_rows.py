@@ -418,6 +418,29 @@ class TestChainTransactions:
                 tx.chain.add(other)
             assert tx.chain.of_chain(CHAIN) == [TRANSACTION]
 
+    def test_share_a_nonce_as_attempts_of_which_one_is_included(self, database: AnyDatabase) -> None:
+        first, dearer = TRANSACTION, later(1, nonce=0, effect="registry", attempt=1, signed_at_block=7)
+        with database.begin() as tx:
+            tx.chain.add(first)
+            tx.chain.add(dearer)
+            with pytest.raises(VersionConflict):
+                tx.chain.add(later(2, nonce=0, attempt=1))
+            assert tx.chain.of_effect(CHAIN, "registry") == dearer
+            assert tx.chain.next_place(CHAIN, first.sender) == (2, 1)
+            assert tx.chain.at_nonce(CHAIN, first.sender, 0) == [first, dearer]
+            assert tx.chain.from_nonce(CHAIN, first.sender, 0) == [first, dearer]
+            assert tx.chain.at_nonce(CHAIN, first.sender, 1) == []
+            for held, other in ((first, dearer), (dearer, first)):
+                tx.chain.included(held.tx_hash, block_number=4, block_hash="0x" + "0a" * 32)
+                assert tx.chain.of_effect(CHAIN, "registry") == replace(
+                    held, block_number=4, block_hash="0x" + "0a" * 32
+                )
+                assert tx.chain.by_hash(other.tx_hash) == replace(other, failed=True)
+                assert tx.chain.not_included(CHAIN) == []
+            tx.chain.superseded(first.tx_hash)
+            assert [each.failed for each in tx.chain.of_chain(CHAIN)] == [True, True]
+            assert tx.chain.of_effect(CHAIN, "registry") is None
+
     def test_are_counted_chain_by_chain(self, database: AnyDatabase) -> None:
         elsewhere = replace(TRANSACTION, chain_id=5, tx_hash="0x" + "05" * 32)
         with database.begin() as tx:

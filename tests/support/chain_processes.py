@@ -67,8 +67,8 @@ def work_in_child(
     status = 1
     try:
         database = open_database()
-        settled, chain = Settled(database), open_chain(database)
         Mortal(dies_at).arm(database)
+        settled, chain = Settled(database), open_chain(database)
         for proof in proofs:
             _work(settled, chain, proof, confirmations)
         status = 0

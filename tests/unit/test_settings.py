@@ -166,7 +166,26 @@ def test_confirmations_that_are_no_number(wanted: str) -> None:
         read_chain_settings({"SLA_LEDGER_CHAIN_RPC": "http://node", "SLA_LEDGER_CONFIRMATIONS": wanted})
 
 
-@pytest.mark.parametrize("name", ["SLA_LEDGER_REGISTRY", "SLA_LEDGER_CONFIRMATIONS"])
+@pytest.mark.parametrize("name", ["SLA_LEDGER_MAX_FEE_GWEI", "SLA_LEDGER_REPLACE_AFTER_BLOCKS"])
+def test_limits_of_what_transactions_offer(name: str) -> None:
+    node = {"SLA_LEDGER_CHAIN_RPC": "http://node"}
+    assert (read_chain_settings(node).max_fee_gwei, read_chain_settings(node).replace_after_blocks) == (500, 12)
+    settings = read_chain_settings({**node, name: "7"})
+    assert 7 in (settings.max_fee_gwei, settings.replace_after_blocks)
+    for wanted in ("0", "-1", "1.5", "9999999"):
+        with pytest.raises(SettingInvalid, match=name):
+            read_chain_settings({**node, name: wanted})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SLA_LEDGER_REGISTRY",
+        "SLA_LEDGER_CONFIRMATIONS",
+        "SLA_LEDGER_MAX_FEE_GWEI",
+        "SLA_LEDGER_REPLACE_AFTER_BLOCKS",
+    ],
+)
 def test_a_nodes_settings_without_a_node(name: str) -> None:
     with pytest.raises(SettingInvalid, match="SLA_LEDGER_CHAIN_RPC"):
         read_chain_settings({name: "0x" + "ab" * 20 if name.endswith("REGISTRY") else "3"})

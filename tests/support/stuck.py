@@ -1,0 +1,41 @@
+"""Transactions that a node leaves out of its blocks, because they offer too little."""
+
+from __future__ import annotations
+
+from ledger.anchor.fees import GWEI, FeePolicy
+from ledger.anchor.sender import Sender
+from ledger.app.ports import Database, StoredTransaction
+from ledger.wiring.chain import RpcChain
+from tests.support.anvil import Anvil
+
+AFTER_BLOCKS = 3
+
+
+def hurried(chain: RpcChain, database: Database, *, limit_gwei: int = 500) -> RpcChain:
+    """The chain with a sender that waits for parts of a second and replaces after three blocks."""
+    policy = FeePolicy(limit_gwei * GWEI, AFTER_BLOCKS)
+    chain.__dict__["_sender"] = Sender(chain._w3, database, fees=policy, receipt_timeout_s=0.45, send_again_s=0.1)
+    return chain
+
+
+def by_hand(node: Anvil) -> None:
+    """No block from now on but those that are asked for, and no other change of the base fee."""
+    node.call("evm_setAutomine", False)
+
+
+def too_dear(node: Anvil, gwei: int = 100, blocks: int = AFTER_BLOCKS) -> None:
+    """Blocks that leave out everything offering less than ``gwei``."""
+    for _ in range(blocks):
+        base_fee(node, gwei)
+        node.mine()
+    base_fee(node, gwei)
+
+
+def base_fee(node: Anvil, gwei: int) -> None:
+    """Of the next block."""
+    node.call("anvil_setNextBlockBaseFeePerGas", hex(gwei * GWEI))
+
+
+def attempts(database: Database, sender: str, nonce: int) -> list[StoredTransaction]:
+    with database.read() as tx:
+        return list(tx.chain.at_nonce(31337, sender, nonce))
