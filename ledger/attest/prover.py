@@ -1,42 +1,57 @@
-"""Proving with groth16py in its child process, every proof checked twice before it leaves here.
+"""Proving, by whichever prover was chosen; every proof is checked twice before it leaves here.
 
-groth16py returns a proof even where the inputs break the circuit. So a proof counts only after its
-own verifier and the independent one of :mod:`ledger.attest.groth16` both say that it holds.
+groth16py returns a proof even where the inputs break the circuit, and a program on PATH may answer anything. So a
+proof counts only after groth16py's verifier and the independent one of :mod:`ledger.attest.groth16` both say that it
+holds for these signals.
 """
 
 from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Final
+from typing import Final, Protocol
 
 from ledger.attest.circuits import Circuit
 from ledger.attest.groth16 import check_proof
 from ledger.attest.inputs import CircuitInputs
+from ledger.attest.limits import Limits, Notify
+from ledger.attest.proof_makers import ProofMaker, ResidentMaker
 from ledger.attest.prover_process import ProverProcess
 from ledger.attest.statement import Signals
-from ledger.attest.zk_keys import CircuitKey, KeyCache
+from ledger.attest.zk_keys import CircuitKey
 from ledger.errors import ProofInvalid
 
-_LOAD_TIMEOUT_S: Final = 120.0
 _VERIFY_TIMEOUT_S: Final = 60.0
+
+
+class Keys(Protocol):
+    """Where proving keys come from: ``ledger.attest.zk_keys`` and ``ledger.attest.ceremony_keys``."""
+
+    @property
+    def notify(self) -> Notify:
+        """Takes sentences on what takes long."""
+
+    def ensure(self, circuit: Circuit, process: ProverProcess) -> CircuitKey:
+        """The key of ``circuit``. Raises ProverUnavailable, ProvingKeyRefused."""
 
 
 class Groth16Prover:
     """A prover of one circuit. The key is made or loaded on first use and stays loaded.
 
-    Safe to share between threads; proofs are made one after the other. Use it as a context manager or
-    call :meth:`close`.
+    ``maker`` makes the proofs; without one, groth16py in the child process that also verifies them. Safe to share
+    between threads; proofs are made one after the other. Use it as a context manager or call :meth:`close`.
     """
 
-    def __init__(self, circuit: Circuit, keys: KeyCache, prove_timeout_s: float = 300.0) -> None:
+    def __init__(
+        self, circuit: Circuit, keys: Keys, maker: ProofMaker | None = None, limits: Limits | None = None
+    ) -> None:
+        limits = limits or Limits()
         self.circuit = circuit
         self._keys = keys
-        self._prove_timeout_s = prove_timeout_s
-        self._process = ProverProcess()
+        self._process = ProverProcess(memory_mb=limits.memory_mb, notify=keys.notify)
+        self._maker = maker or ResidentMaker(self._process, limits)
         self._lock = threading.RLock()
         self._key: CircuitKey | None = None
-        self._loaded_generation = 0
 
     def __enter__(self) -> Groth16Prover:
         return self
@@ -56,15 +71,7 @@ class Groth16Prover:
     def warm(self) -> None:
         """Load the key now instead of with the first proof. Raises ProverUnavailable."""
         with self._lock:
-            key = self.key()
-            if self._loaded_generation != self._process.generation or self._loaded_generation == 0:
-                self._process.request(
-                    "load",
-                    _LOAD_TIMEOUT_S,
-                    proving_key=str(key.proving_key),
-                    verification_key=key.verification_key.document(),
-                )
-                self._loaded_generation = self._process.generation
+            self._maker.warm(self.key())
 
     def prove(self, inputs: CircuitInputs, signals: Signals) -> bytes:
         """A proof of 256 bytes that ``inputs`` satisfy the circuit with public ``signals``.
@@ -97,19 +104,20 @@ class Groth16Prover:
     def prove_unchecked(self, inputs: CircuitInputs) -> bytes:
         """256 bytes that are a proof only if ``inputs`` satisfy the circuit. For tests that lie."""
         with self._lock:
-            self.warm()
-            answer = self._process.request("prove", self._prove_timeout_s, inputs=inputs)
-        return bytes.fromhex(answer["proof"])
+            return self._maker.make(self.key(), inputs)
 
     def groth16py_holds(self, proof: bytes, signals: Signals) -> bool:
         """groth16py's own verdict on ``proof``."""
-        with self._lock:
-            self.warm()
-            answer = self._process.request(
-                "verify", _VERIFY_TIMEOUT_S, proof=proof.hex(), signals=list(signals.as_tuple())
-            )
+        answer = self._process.request(
+            "verify",
+            _VERIFY_TIMEOUT_S,
+            proof=proof.hex(),
+            signals=list(signals.as_tuple()),
+            verification_key=self.key().verification_key.document(),
+        )
         return answer["holds"] is True
 
     def close(self) -> None:
         """Stop the child process."""
+        self._maker.close()
         self._process.close()

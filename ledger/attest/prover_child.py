@@ -43,6 +43,13 @@ class Child:
         self._verifier = groth16py.Verifier(key)
         return {"verification_key": json.loads(key.to_json())}
 
+    def import_zkey(self, main: str, zkey: str, proving_key: str) -> Answer:
+        """Take a ceremony's key for the circuit ``main``, save it, and keep it loaded."""
+        self._key, key = groth16py.import_zkey(zkey, main, [groth16py.circomlib_path(2)])
+        self._key.save(proving_key)
+        self._verifier = groth16py.Verifier(key)
+        return {"verification_key": json.loads(key.to_json())}
+
     def load(self, proving_key: str, verification_key: dict[str, Any]) -> Answer:
         """Load a saved key; takes seconds for large circuits."""
         self._verifier = _verifier(verification_key)
@@ -73,8 +80,11 @@ def _answer(operations: dict[str, Callable[..., Answer]], line: str) -> Answer:
     try:
         request = json.loads(line)
         return {"ok": True, **operations[request.pop("op")](**request)}
-    # Whatever a request raises is the answer; the process goes on with the next one.
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    # Whatever else a request raises is the answer, a panic of the library included, which is no Exception; the
+    # process goes on with the next request.
+    except BaseException as error:
         return {"ok": False, "error": f"{type(error).__name__}: {error}"}
 
 
@@ -86,7 +96,7 @@ def main() -> None:
         child = Child()
         operations = {
             operation.__name__: operation
-            for operation in (child.toolchain, child.setup, child.load, child.prove, child.verify)
+            for operation in (child.toolchain, child.setup, child.import_zkey, child.load, child.prove, child.verify)
         }
         for line in sys.stdin:
             answers.write(json.dumps(_answer(operations, line)) + "\n")

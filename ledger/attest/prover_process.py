@@ -10,10 +10,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from types import TracebackType
 from typing import IO, Any, Final
 
+from ledger.attest.limits import DEFAULT_MEMORY_MB, Notify, Watch, silent
 from ledger.errors import ProverUnavailable
 
 COMMAND: Final = (sys.executable, "-P", "-m", "ledger.attest.prover_child")
@@ -29,8 +29,12 @@ class ProverProcess:
     or call :meth:`close`; the child also ends by itself when this process does.
     """
 
-    def __init__(self, command: tuple[str, ...] = COMMAND) -> None:
+    def __init__(
+        self, command: tuple[str, ...] = COMMAND, *, memory_mb: int = DEFAULT_MEMORY_MB, notify: Notify = silent
+    ) -> None:
         self._command = command
+        self._memory_mb = memory_mb
+        self._notify = notify
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: IO[bytes] | None = None
@@ -45,25 +49,22 @@ class ProverProcess:
     ) -> None:
         self.close()
 
-    def request(self, operation: str, timeout_s: float, **arguments: Any) -> dict[str, Any]:
-        """The child's answer to ``operation``.
+    def request(self, operation: str, timeout_s: float, what: str = "", **arguments: Any) -> dict[str, Any]:
+        """The child's answer to ``operation``, which people are told of as ``what``.
 
-        Raises ProverUnavailable if the child cannot start, dies, answers with an error or is not done
-        after ``timeout_s`` seconds. A child that is late is killed: what it would still say belongs to no one.
+        Raises ProverUnavailable if the child cannot start, dies, answers with an error, is not done after
+        ``timeout_s`` seconds or takes more memory than it may. Such a child is killed: what it would still say
+        belongs to no one.
         """
         line = json.dumps({"op": operation, **arguments}).encode("ascii") + b"\n"
         with self._lock:
             process = self._running()
+            watch = Watch(process.pid, what or repr(operation), timeout_s, self._memory_mb, self._notify)
             try:
-                answer = self._exchange(process, line, time.monotonic() + timeout_s)
-            except _LateError:
+                answer = self._exchange(process, line, watch)
+            except ProverUnavailable:
                 self._stop()
-                raise ProverUnavailable(
-                    f"the prover did not finish {operation!r} within {timeout_s:g} s and was stopped; "
-                    "try again with a longer limit or on a less busy machine",
-                    operation=operation,
-                    timeout_s=timeout_s,
-                ) from None
+                raise
             except (OSError, ValueError) as error:
                 raise self._death(operation) from error
         if answer.pop("ok", False) is not True:
@@ -71,6 +72,12 @@ class ProverProcess:
                 f"the prover could not do {operation!r}: {answer.get('error', 'no reason given')}", operation=operation
             )
         return answer
+
+    def started(self) -> int:
+        """The generation of the child that answers next, started now if none runs. Raises ProverUnavailable."""
+        with self._lock:
+            self._running()
+            return self.generation
 
     def close(self) -> None:
         """Stop the child, if there is one."""
@@ -93,7 +100,7 @@ class ProverProcess:
         self.generation += 1
         return self._process
 
-    def _exchange(self, process: subprocess.Popen[bytes], line: bytes, deadline: float) -> dict[str, Any]:
+    def _exchange(self, process: subprocess.Popen[bytes], line: bytes, watch: Watch) -> dict[str, Any]:
         if process.stdin is None or process.stdout is None:
             raise ValueError("the prover has no pipes")
         unsent = memoryview(line)
@@ -102,9 +109,8 @@ class ProverProcess:
             selector.register(process.stdin, selectors.EVENT_WRITE)
             selector.register(process.stdout, selectors.EVENT_READ)
             while not received.endswith(b"\n"):
-                ready = selector.select(max(0.0, deadline - time.monotonic()))
-                if not ready:
-                    raise _LateError
+                ready = selector.select(watch.wait_s())
+                watch.look()
                 for selected, _ in ready:
                     if selected.fileobj is process.stdin:
                         unsent = unsent[os.write(process.stdin.fileno(), unsent) :]
@@ -147,10 +153,6 @@ class ProverProcess:
         if self._stderr is not None:
             self._stderr.close()
             self._stderr = None
-
-
-class _LateError(Exception):
-    """The deadline passed before the answer was whole."""
 
 
 def _tail(stream: IO[bytes]) -> str:

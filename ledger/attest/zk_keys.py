@@ -40,13 +40,16 @@ class CircuitKey:
     """A proving key on disk and the verification key that goes with it.
 
     ``manifest`` has the members format, name, circuit_id (hex), dev_unsafe, source_sha256, toolchain,
-    files (name -> sha256 hex), setup_seconds.
+    files (name -> sha256 hex), setup_seconds; of a key from a ceremony see ``ledger.attest.ceremony_keys``, and such
+    a key has a ``zkey`` and may have the circuit as ``witness_wasm``.
     """
 
     name: str
     verification_key: VerificationKey
     proving_key: Path
     manifest: dict[str, Any]
+    zkey: Path | None = None
+    witness_wasm: Path | None = None
 
     @property
     def circuit_id(self) -> bytes:
@@ -140,6 +143,7 @@ class KeyCache:
         made = process.request(
             "setup",
             self.setup_timeout_s,
+            f"making a development key for {circuit.name}",
             main=str(scratch / "circuits" / circuit.main),
             proving_key=str(fresh / PROVING_KEY),
         )

@@ -139,3 +139,9 @@ class PayloadErased(NotFound):
     """The payload was erased; header, log entry and proofs are there as before. ``data`` names the event."""
 
     code = "payload_erased"
+
+
+class ProvingKeyRefused(Refused):
+    """A proving key is not the one that was pinned, or not of the circuit here; no proof is made with it."""
+
+    code = "proving_key_refused"

@@ -193,3 +193,9 @@ class CursorInvalid(QueryInvalid):
     """A page cursor was not made by this service, or was made for another list."""
 
     code = "cursor_invalid"
+
+
+class ProvingKeyInvalid(BadInput):
+    """A file that should hold a proving key of a ceremony, or what describes one, does not."""
+
+    code = "proving_key_invalid"

@@ -25,6 +25,12 @@ from ledger.settings.chain import (
 from ledger.settings.embed import EmbedSettings
 from ledger.settings.ingest import BODY_TIMEOUT_S, MAX_OBSERVATION_BYTES, MAX_TELEMETRY_BYTES, IngestSettings
 from ledger.settings.logs import LOG_LEVELS, LogFormat, LogSettings
+from ledger.settings.prover import (
+    DEFAULT_PROVE_TIMEOUT_S,
+    DEFAULT_PROVER_MEMORY_MB,
+    ProverName,
+    ProverSettings,
+)
 from ledger.settings.reading import MAX_SECONDS
 from ledger.settings.server import DEFAULT_HOST, DEFAULT_PORT, ServerSettings, read_settings
 from ledger.settings.webhooks import webhooks_reach_private
@@ -37,6 +43,8 @@ __all__ = [
     "DEFAULT_LEASE_S",
     "DEFAULT_MAX_FEE_GWEI",
     "DEFAULT_PORT",
+    "DEFAULT_PROVER_MEMORY_MB",
+    "DEFAULT_PROVE_TIMEOUT_S",
     "DEFAULT_RATE",
     "DEFAULT_REPLACE_AFTER_BLOCKS",
     "DEFAULT_RING_AGAIN_S",
@@ -57,6 +65,8 @@ __all__ = [
     "IngestSettings",
     "LogFormat",
     "LogSettings",
+    "ProverName",
+    "ProverSettings",
     "ServerSettings",
     "WorkerSettings",
     "read_auth_settings",

@@ -32,6 +32,7 @@ class Topic(StrEnum):
     ACCESS = "access"
     INGEST = "ingest"
     CHAIN = "chain"
+    PROVING = "proving"
     WORKERS = "workers"
     WEBHOOKS = "webhooks"
     DASHBOARD = "dashboard"
@@ -98,6 +99,35 @@ SETTINGS: Final = (
         Topic.PLACES,
         "`$XDG_CACHE_HOME/sla-ledger/keys`, or `~/.cache/sla-ledger/keys`",
         "where proving keys are kept; `make` uses `var/keys`. It may be read-only once `init --proving-keys` has run",
+        CHAIN_USERS,
+    ),
+    Setting(
+        "SLA_LEDGER_PROVER",
+        Topic.PROVING,
+        f"`{settings.ProverName.GROTH16PY}`",
+        "who makes proofs: `groth16py`, resident in a child process; `snarkjs`; `rapidsnark`, a program on PATH. The "
+        "last two need a ceremony's key and Node.js",
+        CHAIN_USERS,
+    ),
+    Setting(
+        "SLA_LEDGER_PROVE_TIMEOUT_S",
+        Topic.PROVING,
+        f"`{settings.DEFAULT_PROVE_TIMEOUT_S}`",
+        "how long one proof may take",
+        CHAIN_USERS,
+    ),
+    Setting(
+        "SLA_LEDGER_PROVER_MEMORY_MB",
+        Topic.PROVING,
+        f"`{settings.DEFAULT_PROVER_MEMORY_MB}`",
+        "MiB that the prover's process and its children may hold; one that takes more is stopped",
+        CHAIN_USERS,
+    ),
+    Setting(
+        "SLA_LEDGER_NODE_MODULES",
+        Topic.PROVING,
+        "`toolchain/node_modules` in a clone",
+        "folder with snarkjs, circom2 and circomlib, for the prover `snarkjs` and for `keys ceremony-check`",
         CHAIN_USERS,
     ),
     Setting(

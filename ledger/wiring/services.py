@@ -27,7 +27,6 @@ from ledger.app.watching import Watch
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
-from ledger.attest.prover import Groth16Prover
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.attest.zk_keys import KeyCache
 from ledger.domain.canonical import parse_json
@@ -37,7 +36,7 @@ from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
-from ledger.settings import WorkerSettings, read_chain_settings, webhooks_reach_private
+from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
@@ -50,6 +49,7 @@ from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, keep_key, open_signer
 from ledger.wiring.making import make_data, make_keys, names_log_key, remember_first_key
 from ledger.wiring.pin import PinFile
+from ledger.wiring.provers import chosen_provers
 from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work
 from ledger.wiring.storage import open_storage
 from ledger.wiring.witness_client import HttpWitness, read_witnesses
@@ -92,7 +92,7 @@ class Services:
         self.webhooks_private = webhooks_reach_private(os.environ)
         circuits = load_circuits(resource_dir("circuits"))
         keys = KeyCache(key_cache, resource_dir("circuits"), notify)
-        self._provers = {circuit.name: Groth16Prover(circuit, keys) for circuit in circuits}
+        self._provers = chosen_provers(circuits, keys, ProverSettings.read(os.environ))
         self.attestor = CircuitAttestor(circuits, self._provers)
         self.collectors = KeyringCollectors(self.keyring)
         self.schedule = DueWork(
