@@ -20,7 +20,6 @@ class Seal:
 
     seal_key: int
     blocks: tuple[int, ...]
-    windows_per_block: int
     root: int
 
 
@@ -88,6 +87,10 @@ class Attestor(Protocol):
         ...
 
     def seal(self, agreement: Agreement, period: Period, windows: Sequence[Window], salts: Sequence[int]) -> Seal: ...
+
+    def seal_block(self, agreement: Agreement, period: Period, block: int, windows: Sequence[Window], salt: int) -> int:
+        """The hash of one block over its own windows."""
+        ...
 
     def attest(
         self,

@@ -1,13 +1,14 @@
 """Sealing what a statement was settled from: block seals, their secret salts, and the collector's signature.
 
-The first version of a statement that a circuit can prove seals every block of its period. A later one replaces the
-blocks whose windows say something else, each by an event with the reason, under a salt that was never used before. Base
-and credit get new salts with every version, so that an opened one tells nothing of another.
+A block is sealed while its period runs, once its last window and the grace are over (``ledger.app.block_seals``), and
+what is left when the first statement is issued. A statement whose windows say something else replaces the blocks that
+they are in, each by an event with the reason, under a salt that was never used before. Base and credit get new salts
+with every version, so that an opened one tells nothing of another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,8 @@ from ledger.app.agreements import RegisteredAgreement
 from ledger.app.evidence import Attestor, Collector, Salts, Seal
 from ledger.app.ports import Randomness, Secrets, Transaction
 from ledger.app.windows import JudgedPeriod
-from ledger.domain.attested import SCALAR_ORDER
+from ledger.domain.attested import BLOCK_WINDOWS, SCALAR_ORDER
+from ledger.domain.blocks import block_ends_ns
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.naming import seal_stream, telemetry_stream
@@ -32,6 +34,46 @@ class Sealing:
     now_ns: int
 
 
+def seal_blocks(
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    period: Period,
+    judged: JudgedPeriod,
+    *,
+    attestor: Attestor,
+    randomness: Randomness,
+    upto: int,
+) -> int:
+    """Seal the blocks below ``upto`` that are not sealed yet, each under a new salt; how many those are.
+
+    Raises ``VersionConflict`` where somebody else sealed meanwhile.
+    """
+    agreement = registered.agreement
+    seal_key = attestor.seal_key(agreement, period)
+    stream = seal_stream(seal_key)
+    sealed = sum(1 for _ in tx.events.stream(stream))
+    if sealed >= upto:
+        return 0
+    ends_ns = block_ends_ns(agreement, period, upto)
+    events = []
+    for block in range(sealed, upto):
+        within = _within(block)
+        salt = _get_or_make(tx.secrets, _salt_name(seal_key, block), randomness)
+        windows = judged.windows[within]
+        payload = {
+            "sla_id": registered.sla_id,
+            "seal_key": str(seal_key),
+            "block": block,
+            "block_hash": str(attestor.seal_block(agreement, period, block, windows, salt)),
+            "first_window": block * BLOCK_WINDOWS,
+            "windows": len(windows),
+            "inputs": list(judged.inputs_within(within)),
+        }
+        events.append(NewEvent("block_sealed", payload, occurred_at_ns=ends_ns[block]))
+    tx.events.append(stream, events, expected_version=sealed)
+    return len(events)
+
+
 def seal_period(
     tx: Transaction,
     registered: RegisteredAgreement,
@@ -40,85 +82,59 @@ def seal_period(
     sealing: Sealing,
     *,
     version: int,
+    reason: str | None = None,
 ) -> Seal:
-    """Seal every block for the first version of a statement that is sealed, keep its salts, and have the collector
-    sign the root."""
-    agreement, count = registered.agreement, sealing.attestor.block_count(len(judged.windows))
-    seal_key = sealing.attestor.seal_key(agreement, period)
-    names = [*_salt_names(seal_key, count), *_version_salts(seal_key, version)]
-    salts = [_get_or_make(tx.secrets, name, sealing.randomness) for name in names]
-    seal = sealing.attestor.seal(agreement, period, judged.windows, salts[:count])
-    per_block = seal.windows_per_block
-    blocks = [
-        NewEvent(
-            "block_sealed",
-            {
-                "sla_id": registered.sla_id,
-                "seal_key": str(seal_key),
-                "block": index,
-                "block_hash": str(block_hash),
-                "first_window": index * per_block,
-                "windows": max(0, min(per_block, len(judged.windows) - index * per_block)),
-                "inputs": list(judged.inputs),
-            },
-            occurred_at_ns=period.interval.end_ns,
-        )
-        for index, block_hash in enumerate(seal.blocks)
-    ]
-    tx.events.append(seal_stream(seal_key), blocks, expected_version=0, idempotency_key=f"seal/{seal_key}")
-    _sign(tx, registered, seal, sealing)
-    return seal
+    """Seal what a version of a statement is settled from, and have the collector sign the root.
 
-
-def reseal_period(
-    tx: Transaction,
-    registered: RegisteredAgreement,
-    period: Period,
-    before: JudgedPeriod,
-    judged: JudgedPeriod,
-    sealing: Sealing,
-    *,
-    version: int,
-    reason: str,
-) -> Seal:
-    """Replace the blocks whose windows differ from those of ``before``, for ``version`` of the statement.
-
-    Where none does the seal stays. Raises ``VersionConflict`` where blocks were replaced meanwhile.
+    Blocks that were not sealed yet are sealed now; those whose windows count something else than what was sealed are
+    replaced, for ``reason`` or, without one, for what came in since. The others stay. Raises ``VersionConflict`` where
+    somebody else sealed meanwhile.
     """
-    seal_key = sealing.attestor.seal_key(registered.agreement, period)
-    seals = seals_of(tx, seal_key, version)
-    changed = [event.payload["block"] for event in seals if _differ(event.payload, before, judged)]
+    agreement, attestor = registered.agreement, sealing.attestor
+    seal_key, blocks = attestor.seal_key(agreement, period), attestor.block_count(len(judged.windows))
+    seal_blocks(tx, registered, period, judged, attestor=attestor, randomness=sealing.randomness, upto=blocks)
     for name in _version_salts(seal_key, version):
         _get_or_make(tx.secrets, name, sealing.randomness)
-    salts = [
-        _get_or_make(tx.secrets, _resalted(seal_key, version, event.payload["block"]), sealing.randomness)
-        if event.payload["block"] in changed
-        else _get(tx.secrets, _salt_of(event))
-        for event in seals
+    seals = seals_of(tx, seal_key, version)
+    salts = [_get(tx.secrets, _salt_of(event)) for event in seals]
+    seal = attestor.seal(agreement, period, judged.windows, salts)
+    # A salt hides one content only: the hash under the old one tells whether there is another, and is told to nobody.
+    changed = [
+        event for event, block in zip(seals, seal.blocks, strict=True) if event.payload["block_hash"] != str(block)
     ]
-    seal = sealing.attestor.seal(registered.agreement, period, judged.windows, salts)
-    if not changed:
-        return seal
-    replacing = [
-        NewEvent(
-            "block_resealed",
-            {
-                **{name: seals[index].payload[name] for name in ("sla_id", "seal_key", "block", "first_window")},
-                "block_hash": str(seal.blocks[index]),
-                "windows": seals[index].payload["windows"],
-                "inputs": list(judged.inputs),
-                "statement_version": version,
-                "replaces": seals[index].id,
-                "reason": reason,
-            },
-            occurred_at_ns=sealing.now_ns,
-        )
-        for index in changed
-    ]
-    stream = seal_stream(seal_key)
-    tx.events.append(stream, replacing, expected_version=sum(1 for _ in tx.events.stream(stream)))
+    if changed:
+        for event in changed:
+            block = event.payload["block"]
+            salts[block] = _get_or_make(tx.secrets, _resalted(seal_key, version, block), sealing.randomness)
+        seal = attestor.seal(agreement, period, judged.windows, salts)
+        replacing = [_replacement(event, seal, judged, sealing.now_ns, version, reason) for event in changed]
+        stream = seal_stream(seal_key)
+        tx.events.append(stream, replacing, expected_version=sum(1 for _ in tx.events.stream(stream)))
     _sign(tx, registered, seal, sealing)
     return seal
+
+
+def _replacement(
+    sealed: StoredEvent, seal: Seal, judged: JudgedPeriod, now_ns: int, version: int, reason: str | None
+) -> NewEvent:
+    before = sealed.payload
+    inputs = judged.inputs_within(_within(before["block"]))
+    payload = {
+        **{name: before[name] for name in ("sla_id", "seal_key", "block", "first_window", "windows")},
+        "block_hash": str(seal.blocks[before["block"]]),
+        "inputs": list(inputs),
+        "statement_version": version,
+        "replaces": sealed.id,
+        "reason": reason or _came_since(len(set(inputs).difference(before["inputs"]))),
+    }
+    return NewEvent("block_resealed", payload, occurred_at_ns=now_ns)
+
+
+def _came_since(batches: int) -> str:
+    """Why a block counts something else than what was sealed before its period was closed."""
+    if batches:
+        return f"after the block was sealed {batches} batch(es) with facts of its windows came in"
+    return "after the block was sealed it was changed what counts in its windows: exclusions, or facts beside it"
 
 
 def seals_of(tx: Transaction, seal_key: int, version: int) -> list[StoredEvent]:
@@ -138,6 +154,11 @@ def load_salts(tx: Transaction, issued: Mapping[str, Any]) -> Salts:
 
 
 def _sign(tx: Transaction, registered: RegisteredAgreement, seal: Seal, sealing: Sealing) -> None:
+    """Have the collector sign a root that it did not sign yet."""
+    stream = telemetry_stream(seal.seal_key)
+    signed = list(tx.events.stream(stream))
+    if any(event.payload["telemetry_root"] == str(seal.root) for event in signed):
+        return
     signature = sealing.collector.sign(seal.root)
     payload = {
         "sla_id": registered.sla_id,
@@ -146,22 +167,16 @@ def _sign(tx: Transaction, registered: RegisteredAgreement, seal: Seal, sealing:
         "r8": {"x": str(signature.r8[0]), "y": str(signature.r8[1])},
         "s": str(signature.s),
     }
-    stream = telemetry_stream(seal.seal_key)
-    tx.events.append(
-        stream,
-        [NewEvent("telemetry_signed", payload, occurred_at_ns=sealing.now_ns)],
-        expected_version=sum(1 for _ in tx.events.stream(stream)),
-    )
+    signing = NewEvent("telemetry_signed", payload, occurred_at_ns=sealing.now_ns)
+    tx.events.append(stream, [signing], expected_version=len(signed))
 
 
-def _differ(block: Mapping[str, Any], before: JudgedPeriod, judged: JudgedPeriod) -> bool:
-    """Whether the windows of a block count something else than before; who judged them from what does not matter."""
-    within = slice(block["first_window"], block["first_window"] + block["windows"])
-    return before.windows[within] != judged.windows[within]
+def _within(block: int) -> slice:
+    return slice(block * BLOCK_WINDOWS, (block + 1) * BLOCK_WINDOWS)
 
 
-def _salt_names(seal_key: int, blocks: int) -> Sequence[str]:
-    return [f"salt/{seal_key}/{block}" for block in range(blocks)]
+def _salt_name(seal_key: int | str, block: int) -> str:
+    return f"salt/{seal_key}/{block}"
 
 
 def _version_salts(seal_key: int, version: int) -> tuple[str, str]:
@@ -172,11 +187,9 @@ def _version_salts(seal_key: int, version: int) -> tuple[str, str]:
 
 def _salt_of(event: StoredEvent) -> str:
     """Where the salt is kept that a block was sealed with."""
-    payload = event.payload
-    seal_key, version = payload["seal_key"], payload.get("statement_version", 1)
-    if version == 1:
-        return f"salt/{seal_key}/{payload['block']}"
-    return _resalted(seal_key, version, payload["block"])
+    seal_key, block = event.payload["seal_key"], event.payload["block"]
+    version = event.payload.get("statement_version")
+    return _salt_name(seal_key, block) if version is None else _resalted(seal_key, version, block)
 
 
 def _resalted(seal_key: int | str, version: int, block: int) -> str:

@@ -18,7 +18,7 @@ from ledger.app.exclusions import excluded_members, load_excluded
 from ledger.app.outbox import Stage
 from ledger.app.ports import Randomness, Receipt, Transaction
 from ledger.app.restating import Restated, last_change, restated
-from ledger.app.sealing import Sealing, reseal_period, seal_period
+from ledger.app.sealing import Sealing, seal_period
 from ledger.app.windows import JudgedPeriod, load_windows
 from ledger.domain.calendar import Period, first_date, tzdata_version
 from ledger.domain.claims import accepts_until_ns
@@ -77,29 +77,9 @@ def issue_statement(
     replaced = restated(tx, registered, settlement, newest, closing)
     seal = None
     if not settlement.not_attestable:
-        seal = _seal_again(tx, registered, period, judged, sealing, earlier, replaced.reason)
+        version = len(earlier) + 1
+        seal = seal_period(tx, registered, period, judged, sealing, version=version, reason=replaced.reason)
     return _issue(tx, registered, settlement, judged, seal, earlier, replaced, closing)
-
-
-def _seal_again(
-    tx: Transaction,
-    registered: RegisteredAgreement,
-    period: Period,
-    judged: JudgedPeriod,
-    sealing: Sealing,
-    earlier: Sequence[StoredEvent],
-    reason: str,
-) -> Seal:
-    """Seal a later version: what its windows say else than those of the last version that was sealed.
-
-    Nothing is sealed of a version that no circuit can prove, since its data leave counts open.
-    """
-    version = len(earlier) + 1
-    sealed = next((event for event in reversed(earlier) if event.payload["seal_key"] is not None), None)
-    if sealed is None:
-        return seal_period(tx, registered, period, judged, sealing, version=version)
-    before = load_windows(tx, registered, period, before_seq=sealed.place)
-    return reseal_period(tx, registered, period, before, judged, sealing, version=version, reason=reason)
 
 
 def _issue(

@@ -6,7 +6,7 @@ them, new events follow the old ones in the same stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from operator import ne
@@ -27,11 +27,20 @@ from ledger.domain.window import Cell, Window, WindowState
 
 @dataclass(frozen=True, slots=True)
 class JudgedPeriod:
-    """The windows of a period, the digests of all batches they were judged from, and what was taken out of them."""
+    """The windows of a period, the digests of the batches that each was judged from, and what was taken out of them."""
 
     windows: tuple[Window, ...]
-    inputs: tuple[str, ...]
+    inputs_of: tuple[frozenset[str], ...]
     excluded: Excluded = NOTHING_EXCLUDED
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The digests of all batches."""
+        return self.inputs_within(slice(None))
+
+    def inputs_within(self, within: slice) -> tuple[str, ...]:
+        """The digests of the batches that some windows were judged from."""
+        return tuple(sorted(set(chain.from_iterable(self.inputs_of[within]))))
 
 
 def evaluate_windows(
@@ -65,7 +74,7 @@ def evaluate_windows(
         tx.events.append(stream, changed, expected_version=before.length)
     if kept is not None:
         kept.put(registered.sla_id, period, facts, before)
-    return JudgedPeriod(found.windows, _together(found.inputs), excluded)
+    return JudgedPeriod(found.windows, tuple(map(frozenset, found.inputs)), excluded)
 
 
 def _judgement(registered: RegisteredAgreement, period: Period, found: JudgedWindows, index: int) -> NewEvent:
@@ -97,7 +106,7 @@ def load_windows(
     """
     last = judgements(tx, registered.sla_id, str(period), before_seq=before_seq)
     windows = tuple(_window(registered, payload) for payload in last)
-    return JudgedPeriod(windows, _together(payload["inputs"] for payload in last))
+    return JudgedPeriod(windows, tuple(frozenset(payload["inputs"]) for payload in last))
 
 
 def judgements(
@@ -116,10 +125,6 @@ def judgements(
         if before_seq is None or (event.seq is not None and event.seq < before_seq):
             last[event.payload["index"]] = event.payload
     return tuple(last[index] for index in sorted(last))
-
-
-def _together(inputs: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    return tuple(sorted(set(chain.from_iterable(inputs))))
 
 
 def _is_news(last: Mapping[str, Any] | None, payload: Mapping[str, Any]) -> bool:

@@ -12,7 +12,6 @@ from ledger.attest.circuits import Circuit
 from ledger.attest.inputs import circuit_inputs
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.prover import Groth16Prover
-from ledger.attest.telemetry import BLOCK_WINDOWS
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.proration import terms_for
@@ -57,7 +56,11 @@ class CircuitAttestor:
     def seal(self, agreement: Agreement, period: Period, windows: Sequence[Window], salts: Sequence[int]) -> Seal:
         key = self.seal_key(agreement, period)
         blocks = telemetry.block_hashes(key, window_counts(windows), salts)
-        return Seal(key, blocks, BLOCK_WINDOWS, telemetry.telemetry_root(key, len(windows), blocks))
+        return Seal(key, blocks, telemetry.telemetry_root(key, len(windows), blocks))
+
+    def seal_block(self, agreement: Agreement, period: Period, block: int, windows: Sequence[Window], salt: int) -> int:
+        words = [window.word() for window in window_counts(windows)]
+        return telemetry.block_hash(self.seal_key(agreement, period), block, words, salt)
 
     def attest(
         self,

@@ -17,7 +17,7 @@ from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import context_value, sla_id
 from ledger.attest.verification_key import VerificationKey, parse_verification_key
 from ledger.domain.agreement import Agreement
-from ledger.domain.attested import OBJECTIVES
+from ledger.domain.attested import BLOCK_WINDOWS, OBJECTIVES
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.proration import terms_for
@@ -152,7 +152,7 @@ class Case:
     @property
     def circuit_name(self) -> str:
         """What the circuit over as many blocks as were sealed is called."""
-        return f"compliance_{telemetry.BLOCK_WINDOWS * len(self.bundle['seals'])}x{OBJECTIVES}"
+        return f"compliance_{BLOCK_WINDOWS * len(self.bundle['seals'])}x{OBJECTIVES}"
 
     @cached_property
     def signals(self) -> formats.Signals:

@@ -19,7 +19,7 @@ from ledger.attest.exclusion_checks import require_excluded
 from ledger.attest.groth16 import check_proof
 from ledger.attest.keccak import keccak256
 from ledger.domain.agreement import Agreement
-from ledger.domain.attested import TEST_CHAIN_IDS
+from ledger.domain.attested import BLOCK_WINDOWS, TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.compensation import credit_trace
 from ledger.domain.event_types import EVENT_TYPES
@@ -157,8 +157,8 @@ def sealed_telemetry(case: Case) -> str:
     require(len(case.bundle["seals"]) == len(blocks), f"{len(blocks)} blocks need as many seals")
     for index, seal in enumerate(case.bundle["seals"]):
         payload = seal["payload"]
-        first = index * telemetry.BLOCK_WINDOWS
-        inside = max(0, min(telemetry.BLOCK_WINDOWS, case.window_count - first))
+        first = index * BLOCK_WINDOWS
+        inside = max(0, min(BLOCK_WINDOWS, case.window_count - first))
         expected = ("0x" + case.sla_id.hex(), str(case.seal_key), index, str(blocks[index]), first, inside)
         found = tuple(payload[key] for key in ("sla_id", "seal_key", "block", "block_hash", "first_window", "windows"))
         require(found == expected, f"seal {index} does not seal block {index} of this period")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ledger.attest.model import Evaluation, PeriodClaim
-from ledger.attest.telemetry import BLOCK_WINDOWS, WindowCounts
+from ledger.attest.telemetry import WindowCounts
+from ledger.domain.attested import BLOCK_WINDOWS
 from ledger.domain.money import BASIS_POINTS, Rounding
 
 CircuitInputs = dict[str, Any]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from ledger.attest.field import require_element, require_uint
 from ledger.attest.statement import Signals, State, Summary, base_commit, credit_commit
-from ledger.attest.telemetry import BLOCK_WINDOWS, WindowCounts, block_hashes, telemetry_root
+from ledger.attest.telemetry import WindowCounts, block_hashes, telemetry_root
 from ledger.attest.terms import AttestedObjective, AttestedTerms
+from ledger.domain.attested import BLOCK_WINDOWS
 from ledger.domain.money import BASIS_POINTS, PARTS_PER_BILLION, round_quotient
 from ledger.errors import ConstraintUnmet, CoverageBelowFloor
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from ledger.attest.field import require_element, require_uint
 from ledger.attest.keccak import bytes32_word, keccak256, keccak_text, uint_word
 from ledger.attest.poseidon import sponge, tag
-from ledger.domain.attested import COUNT_BITS, OBJECTIVES
+from ledger.domain.attested import BLOCK_WINDOWS, COUNT_BITS, OBJECTIVES
 from ledger.errors import AttestationValueInvalid
-
-BLOCK_WINDOWS: Final = 25
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import Any
 
-from ledger.attest import checks
+from ledger.attest import checks, seal_checks
 from ledger.attest.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
 from ledger.attest.case import Case
 from ledger.attest.opening import opening as check_opening
@@ -109,6 +109,7 @@ def verify_bundle(
     lines = [_line(case, name, check) for name, check in _ALWAYS]
     if bundle["telemetry"] is not None:
         lines += [_line(case, name, check) for name, check in _SEALED]
+        lines.append(_seal_times(case))
     if bundle["proof"] is not None:
         lines += [_line(case, name, check) for name, check in _PROVED]
         dev = bundle["proof"]["manifest"]["dev_unsafe"]
@@ -148,6 +149,14 @@ def _line(case: Case, name: str, check: Callable[[Case], str]) -> Line:
         # A hostile value may reach a library that refuses it in its own words (a date past the calendar's end).
         # What cannot be evaluated does not hold; a traceback would leave the reader without the other lines.
         return Line(name, Outcome.FAIL, f"cannot be evaluated ({type(error).__name__}: {error})")
+
+
+def _seal_times(case: Case) -> Line:
+    """Late seals break no rule and show nothing about the time before them."""
+    line = _line(case, "seal times", seal_checks.seal_times)
+    if line.outcome is Outcome.PASS and not seal_checks.on_time(case):
+        return replace(line, outcome=Outcome.NOT_CHECKED)
+    return line
 
 
 def _why_unproved(bundle: Mapping[str, Any]) -> str:
@@ -228,6 +237,8 @@ def _not_established(bundle: Mapping[str, Any], dev: bool, *, opened: bool, witn
     found = []
     if bundle["anchor"] is not None:
         found.append("whether the anchoring transaction succeeded, in which block it stands, and whether that is final")
+    if bundle["telemetry"] is not None:
+        found.append("when the blocks were sealed, other than by the log's own clock")
     if not opened:
         proved = " beyond states, coverage and credit" if bundle["proof"] is not None else ""
         found.append(f"the stated counts{proved} (no opening was given)")

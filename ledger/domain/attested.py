@@ -20,6 +20,9 @@ TIERS: Final = 4
 COUNT_BITS: Final = 28
 """Bits of one count in the word of a window."""
 
+BLOCK_WINDOWS: Final = 25
+"""Windows that are sealed together."""
+
 SIGNAL_COUNT: Final = 6
 PROOF_BYTES: Final = 256
 """Eight coordinates of 32 bytes in EVM order."""

@@ -39,6 +39,7 @@ LATER_SCHEMAS: Mapping[str, int] = dict.fromkeys(
         "credit_line_issued",
         "credit_line_reversed",
         "credit_applied",
+        "block_resealed",
     ),
     2,
 )

@@ -85,7 +85,7 @@ RESTATEMENT_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "windows": _WINDOWS,
         "inputs": ListOf(SHA256, 0, 100_000),
         # The first version of the statement that the block counts for.
-        "statement_version": Integer(2, 2**32 - 1),
+        "statement_version": _VERSION,
         # The event that sealed it before.
         "replaces": EVENT_ID,
         "reason": _REASON,

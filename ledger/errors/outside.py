@@ -60,6 +60,12 @@ class ClosingFailed(Unavailable):
     code = "closing_failed"
 
 
+class SealingFailed(Unavailable):
+    """Blocks of some agreements are over and could not be sealed; those of all others were."""
+
+    code = "sealing_failed"
+
+
 class StageFailed(Unavailable):
     """A stage was tried as often as it is worth and is parked for an operator."""
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
+from ledger.app.block_seals import BlockSeals
 from ledger.app.bundles import LedgerBundles
 from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
 from ledger.app.closing import Schedule
@@ -98,7 +99,9 @@ class Services:
         self.schedule = DueWork(
             Schedule(self.database, self.attestor, self.clock), Finality(self.database, self.attestor, self.clock)
         )
-        self.watch = Watch(self.database, judge_of(self))
+        judge = judge_of(self)
+        self.watch = Watch(self.database, judge)
+        self.block_seals = BlockSeals(self.database, judge, self.randomness)
         embedded = workers.broker_url is None
         self.holder = directory_holder(folder) if embedded else process_holder()
         self._schedule_at_s = 0.0
@@ -242,6 +245,7 @@ class Services:
     def _run_once(self) -> bool:
         if time.monotonic() >= self._schedule_at_s:
             self._schedule_at_s = time.monotonic() + self.workers.schedule_s
+            self.block_seals.seal_due()
             self.schedule.close_due()
             self.watch.judge_new()
         return self.runner.run_once()

@@ -1,5 +1,5 @@
-"""What happens by the clock, beside the workers: periods are judged as facts come in and closed when their grace is
-over, and the log is signed."""
+"""What happens by the clock, beside the workers: periods are judged as facts come in, their blocks sealed and they are
+closed when the grace is over, and the log is signed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ class Watches(Protocol):
     def judge_new(self) -> int: ...
 
 
+class Seals(Protocol):
+    def seal_due(self) -> int: ...
+
+
 class BeatServices(Protocol):
     """What the beat needs of a data directory; ``ledger.wiring.Services`` has it."""
 
@@ -25,6 +29,8 @@ class BeatServices(Protocol):
     def schedule(self) -> Closes: ...
     @property
     def watch(self) -> Watches: ...
+    @property
+    def block_seals(self) -> Seals: ...
 
     def sign_log(self) -> None: ...
 
@@ -36,16 +42,20 @@ class Beat:
         self._services = services
 
     def tick(self) -> bool:
-        """Close what is due, judge what has new facts and sign what is new, each also where the one before failed.
-        False: there is nothing to hurry for.
+        """Seal what is over, close what is due, judge what has new facts and sign what is new, each also where the one
+        before failed. False: there is nothing to hurry for.
 
         Raises what they raise.
         """
         try:
             try:
-                self._services.schedule.close_due()
+                # Before its period is closed, so that what was sealed is sealed by the clock and not by the statement.
+                self._services.block_seals.seal_due()
             finally:
-                self._services.watch.judge_new()
+                try:
+                    self._services.schedule.close_due()
+                finally:
+                    self._services.watch.judge_new()
         finally:
             self._services.sign_log()
         return False

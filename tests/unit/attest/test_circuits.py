@@ -8,8 +8,7 @@ import pytest
 
 from ledger.attest.circuits import Circuit, generated_files, load_circuits
 from ledger.attest.statement import Signals
-from ledger.attest.telemetry import BLOCK_WINDOWS
-from ledger.domain.attested import OBJECTIVES, TIERS
+from ledger.domain.attested import BLOCK_WINDOWS, OBJECTIVES, TIERS
 from ledger.resources import resource_dir
 
 CIRCUITS = resource_dir("circuits")
