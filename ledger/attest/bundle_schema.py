@@ -1,4 +1,4 @@
-"""Closed shapes of bundle, opening and trust file (docs/attestation-format.md, section 12)."""
+"""Closed shapes of bundle, opening, trust file and equivocation proof (docs/attestation-format.md, section 12)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ledger.domain.termination import NOTICE
 from ledger.domain.window import MAX_COUNT
 
 TRUST_FORMAT = "sla-ledger/trust/v1"
+EQUIVOCATION_FORMAT = "sla-ledger/equivocation/v1"
 
 MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 MAX_TRUST_BYTES = 64 * 1024
@@ -36,7 +37,7 @@ _VKEY = Text(r"[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key name+hash
 _G1 = ListOf(FIELD_ELEMENT, 3, 3)
 _G2 = ListOf(ListOf(FIELD_ELEMENT, 2, 2), 3, 3)
 
-_HEADER = Object(
+HEADER = Object(
     {
         "class": NAME,
         "id": NAME,
@@ -56,7 +57,7 @@ def _event(event_type: str) -> Object:
     """A logged event with the evidence that it is in the log."""
     payload = EVENT_TYPES[event_type].payload
     return Object(
-        {"seq": Integer(), "header": _HEADER, "payload": payload, "salt": HASH, "inclusion": ListOf(HASH, 0, 63)}
+        {"seq": Integer(), "header": HEADER, "payload": payload, "salt": HASH, "inclusion": ListOf(HASH, 0, 63)}
     )
 
 
@@ -178,7 +179,33 @@ TRUST = Object(
 )
 
 
+EQUIVOCATION = Object(
+    {
+        "format": OneOf((EQUIVOCATION_FORMAT,)),
+        "leaves": ListOf(
+            Object(
+                {
+                    "seq": Integer(),
+                    "header": HEADER,
+                    "inclusion": ListOf(HASH, 0, 63),
+                    "vkey": _VKEY,
+                    "checkpoint": Text(max_length=20_000),
+                }
+            ),
+            2,
+            2,
+        ),
+    },
+    title="sla-ledger equivocation proof v1",
+)
+
+
 def document_schemas() -> Mapping[str, JsonSchema]:
     """The published JSON Schemas by file name, for the generated files under docs/."""
-    shapes: Mapping[str, Any] = {"bundle": BUNDLE, "opening": OPENING, "trust": TRUST}
+    shapes: Mapping[str, Any] = {
+        "bundle": BUNDLE,
+        "opening": OPENING,
+        "trust": TRUST,
+        "equivocation": EQUIVOCATION,
+    }
     return {f"{name}.schema.json": shape.json_schema() for name, shape in shapes.items()}

@@ -88,17 +88,17 @@ _PROVED: tuple[tuple[str, Callable[[Case], str]], ...] = (
 
 def read_bundle(data: bytes) -> Mapping[str, Any]:
     """A bundle from its exact canonical bytes; raises ``DocumentInvalid`` or ``NotCanonical``."""
-    return _read(parse_canonical(data, max_bytes=MAX_BUNDLE_BYTES), BUNDLE, "bundle")
+    return read_document(parse_canonical(data, max_bytes=MAX_BUNDLE_BYTES), BUNDLE, "bundle")
 
 
 def read_opening(data: bytes) -> Mapping[str, Any]:
     """An opening; raises ``DocumentInvalid`` or ``NotCanonical``."""
-    return _read(parse_json(data, max_bytes=MAX_BUNDLE_BYTES), OPENING, "opening")
+    return read_document(parse_json(data, max_bytes=MAX_BUNDLE_BYTES), OPENING, "opening")
 
 
 def read_trust(data: bytes) -> Mapping[str, Any]:
     """A trust file; raises ``DocumentInvalid`` or ``NotCanonical``."""
-    return _read(parse_json(data, max_bytes=MAX_TRUST_BYTES), TRUST, "trust file")
+    return read_document(parse_json(data, max_bytes=MAX_TRUST_BYTES), TRUST, "trust file")
 
 
 def verify_bundle(
@@ -132,7 +132,8 @@ def verify_bundle(
     return Report(tuple(lines), not_established, dev)
 
 
-def _read(value: Any, shape: Object, what: str) -> Mapping[str, Any]:
+def read_document(value: Any, shape: Object, what: str) -> Mapping[str, Any]:
+    """A document of a closed shape; raises ``DocumentInvalid`` that says which document is not of it."""
     try:
         shape.check(value, "")
     except DocumentInvalid as error:
@@ -196,7 +197,7 @@ def _pins(bundle: Mapping[str, Any], trust: Mapping[str, Any] | None) -> Iterato
 
 def _pinned(trust: Mapping[str, Any], size: int) -> dict[str, list[Any]]:
     return {
-        "log": _pinned_logs(trust, size),
+        "log": pinned_logs(trust, size),
         "issuer": [trust["issuer_ed25519_public_key"]],
         "customer": [trust["customer_ed25519_public_key"]],
         "circuit": [dict(circuit) for circuit in trust["circuits"]],
@@ -205,7 +206,7 @@ def _pinned(trust: Mapping[str, Any], size: int) -> dict[str, list[Any]]:
     }
 
 
-def _pinned_logs(trust: Mapping[str, Any], size: int) -> list[dict[str, str]]:
+def pinned_logs(trust: Mapping[str, Any], size: int) -> list[dict[str, str]]:
     """The log with each key that counts for a checkpoint of ``size``; one in ``log_keys`` counts for its sizes only."""
     origin, present = trust["log"]["origin"], trust["log"]["vkey"]
     ranges = trust.get("log_keys", ())

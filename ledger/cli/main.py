@@ -38,6 +38,7 @@ COMMANDS = {
     "trust": Subcommand("ledger.cli.evidence:trust", "Export pins to check bundles against.", "server,prove"),
     "explain": Subcommand("ledger.cli.explain:explain", "Show every number of a statement or bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
+    "equivocation": Subcommand("ledger.cli.equivocation:equivocation", "Prove that a log contradicts itself."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
     "observe": Subcommand(
         "ledger.cli.recording:observe", "Record a log as facts: requests, samples, heartbeats.", "server,prove"

@@ -68,7 +68,7 @@ def _document(report: Report, exit_code: int) -> dict[str, object]:
 
 def _print(report: Report, exit_code: int) -> None:
     for line in report.lines:
-        click.echo(_text(line))
+        click.echo(line_text(line))
     verdicts = {
         verification.Exit.HOLDS: "consistent offline, against your pins",
         verification.Exit.FAILED: "does not hold: "
@@ -78,6 +78,7 @@ def _print(report: Report, exit_code: int) -> None:
     click.echo(f"{verdicts[verification.Exit(exit_code)]}; not established: {'; '.join(report.not_established)}")
 
 
-def _text(line: Line) -> str:
+def line_text(line: Line) -> str:
+    """A line of a report for people."""
     outcome = click.style(f"{line.outcome:<11}", fg=_COLOURS[line.outcome])
     return f"{outcome}  {line.check:<20}  {line.detail}"

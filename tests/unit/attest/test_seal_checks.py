@@ -11,6 +11,7 @@ from ledger.domain.instant import SECOND_NS
 from tests.support import examples
 from tests.support.forging import Forger
 
+EARLIER = "01a22878-3ec8-7a03-907e-8e061aae31bc"
 GRACE_NS = 72 * 3600 * SECOND_NS
 
 
@@ -55,7 +56,7 @@ def test_a_seal_is_on_time_with_its_grace(after_ns: int, outcome: Outcome, detai
 def test_a_block_that_was_sealed_anew_is_said_to_be_with_its_reason() -> None:
     forged = sealed(GRACE_NS)
     forged.seal["header"] |= {"type": "block_resealed", "version": 1}
-    forged.seal["payload"] |= {"statement_version": 1, "replaces": "01a22878-3ec8-7a03-907e-8e061aae31bc", "reason": "a batch came late"}
+    forged.seal["payload"] |= {"statement_version": 1, "replaces": EARLIER, "reason": "a batch came late"}
     found = line_of(forged)
     assert found.outcome is Outcome.NOT_CHECKED
     assert found.detail == "block 0 was sealed anew (a batch came late)"
