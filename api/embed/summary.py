@@ -13,6 +13,7 @@ from api.rest.values import Instant, Money, Word, attainment_percent, instant, m
 from ledger.app.access import Scope
 from ledger.app.overview import Bar, BarCell, ObjectiveNow, Overview, Settled
 from ledger.app.paging import Row
+from ledger.domain.indicators import REQUESTS, shown_score
 from ledger.domain.money import BASIS_POINTS
 
 MAX_EVIDENCE: Final = 10
@@ -70,6 +71,10 @@ class SummaryObjective(msgspec.Struct, frozen=True, kw_only=True):
     ]
     window_unit: Annotated[str, msgspec.Meta(description="What the counts of a window are")]
     attainment_percent: Annotated[str | None, msgspec.Meta(description="good / valid, four decimals, rounded down")]
+    score: Annotated[
+        str | None,
+        msgspec.Meta(description="context_fidelity: facts kept / all from 0 to 1, rounded down; null for the others"),
+    ]
     budget_used_percent: Annotated[
         str | None, msgspec.Meta(description="Failed / allowed to fail, two decimals, rounded up")
     ]
@@ -268,15 +273,16 @@ def _objective(now: ObjectiveNow) -> SummaryObjective:
         unit=now.unit,
         window_unit=now.window_unit,
         attainment_percent=attainment_percent(now.good or 0, now.valid or 0) if counted else None,
+        score=shown_score(now.unit or REQUESTS, now.good or 0, now.valid or 0) if counted else None,
         budget_used_percent=None if now.budget_used_bps is None else _two_decimals(now.budget_used_bps),
         withheld=[f"{name}_percent" if name == "target" else name for name in _spelt(now)],
     )
 
 
 def _spelt(now: ObjectiveNow) -> list[str]:
-    """The names of withheld members as this answer spells them; attainment goes with its counts."""
+    """The names of withheld members as this answer spells them; attainment and score go with their counts."""
     names = ["budget_used_percent" if name == "budget_used_bps" else name for name in now.withheld]
-    return [*names, "attainment_percent"] if "good" in names else names
+    return [*names, "attainment_percent", "score"] if "good" in names else names
 
 
 def _bar(bar: Bar) -> SummaryBar:

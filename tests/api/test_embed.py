@@ -144,19 +144,24 @@ REFUSALS = {
 }
 
 
+FIDELITY = REFUSALS | {"id": "context", "indicator": "context_fidelity", "evaluator": "cf4k 1"}
+
+
 def test_figures_say_what_they_count_and_what_is_undecided(ledger: Ledger, client: TestClient[Any]) -> None:
-    terms = yaml.safe_load(EXAMPLE.read_text()) | {"objectives": [MINUTES, GRADED, REFUSALS]}
+    terms = yaml.safe_load(EXAMPLE.read_text()) | {"objectives": [MINUTES, GRADED, REFUSALS, FIDELITY]}
     sla_id = ledger.agreement(1, terms)
     cells = {
         "availability": {"good": 59, "bad": 1},
         "graded": {"good": 1_500, "bad": 500},
         "refusal": {"good": 90, "bad": 4, "undecided": 6},
+        "context": {"good": 47, "bad": 3},
     }
     ledger.append(windows_stream(sla_id, FIRST), "window_evaluated", judged(sla_id, 0, "observed", cells))
     results = [
         objective("availability", 1_430, 1_440, "99.95", "breached") | {"unit": "minutes"},
         objective("graded", 1_500, 2_000, "99", "breached") | {"unit": "thousandths of a request"},
         objective("refusal", 90, 100, "92", "insufficient_data") | {"unit": "questions", "undecided": 6},
+        objective("context", 47, 50, "92", "met") | {"unit": "facts"},
     ]
     ledger.statement(sla_id, objectives=results)
     ledger.violation(
@@ -167,7 +172,9 @@ def test_figures_say_what_they_count_and_what_is_undecided(ledger: Ledger, clien
         ("minutes", "requests", 0),
         ("thousandths of a request", "thousandths of a request", 0),
         ("questions", "questions", 6),
+        ("facts", "facts", 0),
     ]
+    assert [each["score"] for each in found["objectives"]] == [None, None, None, "0.940000"]
     cell = found["bars"][0]["cells"]["refusal"]
     assert (cell["undecided"], cell["attainment_percent"], cell["verdict"]) == (6, "90.0000", "missed")
     assert found["violations"][0]["unit"] == "questions"
@@ -263,6 +270,7 @@ def test_what_may_not_be_seen_is_nowhere_in_the_answer(ledger: Ledger, role: Rol
         assert [bar["cells"]["availability"]["verdict"] for bar in found["bars"]] == ["failures", "clean", None]
     else:
         assert (availability["good"], availability["state"], availability["attainment_percent"]) == (None, None, None)
+        assert {"good", "attainment_percent", "score"} <= set(availability["withheld"])
         assert all(bar["cells"] == {} for bar in found["bars"])
         assert (found["violations"], found["violation_count"]) == (None, 0)
         assert found["credit_lines"][0]["credit"]["amount"] == "800.00"

@@ -22,6 +22,7 @@ export class Format {
     const percent = { style: "unit", unit: "percent", maximumFractionDigits: 4, roundingMode: "floor" };
     this._percent = new Intl.NumberFormat(locale, { ...percent, minimumFractionDigits: 2 });
     this._target = new Intl.NumberFormat(locale, percent);
+    this._score = new Intl.NumberFormat(locale, { maximumFractionDigits: 6, roundingMode: "floor" });
     this._count = new Intl.NumberFormat(locale);
     this._day = zoned({ dateStyle: "medium" });
     this._time = zoned({ timeStyle: "short" });
@@ -37,6 +38,11 @@ export class Format {
   /** A promised share such as "99.95", without decimals that the agreement does not have. */
   target(text) {
     return this._target.format(text);
+  }
+
+  /** A share of 1 such as "0.940000". */
+  score(text) {
+    return this._score.format(text);
   }
 
   /** A whole number, or the text of a decimal one. */

@@ -105,6 +105,7 @@ function objectives({ summary, texts, format }) {
         { class: "facts" },
         el("li", {}, unseen("target_percent") ? hidden(texts, texts.target) : promise(each, texts, format)),
         unseen("good") ? null : el("li", {}, counted(each, each.unit, texts, format)),
+        each.score === null ? null : el("li", {}, fill(texts.score, { score: format.score(each.score) })),
         each.budget_used_percent === null
           ? null
           : el("li", {}, fill(texts.budget, { used: format.target(each.budget_used_percent) })),
