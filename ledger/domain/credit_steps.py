@@ -114,7 +114,8 @@ def _tiers_together(trace: Mapping[str, Any]) -> Step:
     best = trace["tiers_combine"] == "best"
     says = f"of the tiers' percentages {_HOW_BEST if best else _HOW_SUM + ', at most 100 %'}"
     if trace["base"] is None:
-        says = f"each objective's charges x its percentage, and of these amounts {_HOW_BEST if best else _HOW_SUM}"
+        how = _HOW_BEST if best else f"{_HOW_SUM}, at most all of these charges together, a line of several scopes once"
+        says = f"each objective's charges x its percentage, and of these amounts {how}"
     return {
         "step": "tiers",
         "says": f"{says}; amount = base x basis points / {BASIS_POINTS}",
