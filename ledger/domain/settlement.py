@@ -169,6 +169,9 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
         why = METHODS[objective.method].not_attestable
         if why is not None:
             reasons.append(f"{objective.id} is measured by {objective.method}: {why}")
+        elif objective.down is not None and not objective.down.scheduled:
+            said = "takes what is excluded as up (denominator: full), and no circuit adds up what is not sealed"
+            reasons.append(f"{objective.id} {said}")
         if objective.wilson:
             reasons.append(f"{objective.id} asks for confidence (wilson-95), which no circuit works out")
         if objective.minimum_valid:

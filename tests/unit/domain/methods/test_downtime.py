@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ledger.domain.settlement import attestability
 from ledger.domain.verdict import ObjectiveState
 from tests.unit.domain.methods.timeline import (
     EXCLUDED,
@@ -179,6 +180,13 @@ def test_what_is_undecided_may_be_down() -> None:
     # A run that the undecided minute would make long enough.
     found = measured(terms(VERTEX), [(9, (0, 2000)), (1, (1700, 200, 100))])
     assert (found.good, found.bad, found.undecided) == (DAY - 10, 0, 10)
+
+
+def test_deployments_over_the_full_period_are_no_sum_of_what_is_sealed() -> None:
+    azure = {"method": "deployment_minutes-v1", "indicator": "deployment_up", "target": "99.5"}
+    for denominator, named in (("scheduled", False), ("full", True)):
+        reasons = attestability(terms({**azure, "denominator": denominator}))
+        assert any("takes what is excluded as up (denominator: full)" in each for each in reasons) is named
 
 
 def test_deployments_are_counted_together() -> None:
