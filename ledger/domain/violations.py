@@ -2,8 +2,8 @@
 
 A violation is a maximal run of windows that break one objective's promise by its method (``ledger.domain.methods``):
 windows that miss the target by their own counts, minutes or intervals that are down, slices that miss where they
-overlap. It is the incident of the compensation rules: what is idle, excluded or without data ends it. A pure function
-of the judged windows.
+overlap. It is the incident of the compensation rules: what is idle, excluded or without data ends it, unless it lies in
+an interval or a slice that counts as bad. A pure function of the judged windows.
 """
 
 from __future__ import annotations
