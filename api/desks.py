@@ -20,6 +20,7 @@ from ledger.app.queries import Queries
 from ledger.app.tlog import PublicLog
 from ledger.app.visible import VisibleQueries
 from ledger.app.webhook_desk import WebhookDesk
+from ledger.ingest.facts import read_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +79,4 @@ def _lists(queries: NamedDependency[Queries]) -> Lists:
 
 
 def _quality_desk(queries: NamedDependency[Queries]) -> QualityDesk:
-    return QualityDesk(queries.database)
+    return QualityDesk(queries.database, read_facts)

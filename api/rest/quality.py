@@ -1,4 +1,4 @@
-"""Data quality: rows of sample logs that say what no honest source says, and so block their period."""
+"""Data quality: rows that say what no honest source says, and so block their period."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class QualityFaults(msgspec.Struct, frozen=True):
 def list_quality_faults(
     quality_desk: NamedDependency[QualityDesk], principal: NamedDependency[Principal], sla_id: SlaId, limit: Limit = 50
 ) -> QualityFaults:
-    """Counts that cannot be: more good than all, below 0, above the full score. Hand in a row of the same id."""
+    """Rows that cannot be: more good than all, counts below 0, an outage that ends before it begins. Hand in a row in
+    its place."""
     found = quality_desk.of(sla_id, principal)
     items = [
         QualityFault(

@@ -122,8 +122,10 @@ class Feed:
     def _refused(self, row: FactRow, spans: Sequence[Interval]) -> Refused | None:
         """A fact may reach into the times of several terms: it is for nobody only where it is for none of them."""
         answers = [self.kind.judged(terms, row, spans) for terms in reversed(self.timeline.documents)]
-        if None not in answers:
-            return answers[0]
+        refused = [answer for answer in answers if answer is not None]
+        if len(refused) == len(answers):
+            # What blocks a period of some terms is no row for nobody.
+            return next((each for each in refused if each.reason is Reason.IMPLAUSIBLE), refused[0])
         where = self.kind.counts_in(row)
         whole = Interval(self.timeline.documents[0].starts_ns, self.timeline.newest.ends_ns)
         if where is not None and clip(where, whole) is None:

@@ -12,7 +12,7 @@ from ledger.app.feed_recording import Feed, feed_of
 from ledger.app.heartbeats import classify_heartbeats, touched_by_heartbeats
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
-from ledger.app.quality import report_implausible
+from ledger.app.quality_reports import report_implausible
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.feeds import Facts

@@ -1,32 +1,31 @@
 """Data quality: rows that say what no honest source says, told one by one, and whether each has been answered.
 
-More good than all, a count below 0, more than the full score: such a row blocks the settlement of its period
-(``ledger.domain.samples``). One event for the batch says which row, which source and which value. It is resolved once a
-usable row stands under the same id, whether that came before or after; nothing else resolves it.
+More good than all, a count below 0, more than the full score, an outage that ends before it begins: such a row blocks
+the settlement of its period (``ledger.domain.samples``, ``ledger.domain.feeds``). One event for the batch says which
+row, which source and which value. It is resolved once a usable row stands in its place, whether that came before or
+after; nothing else resolves it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 from ledger.app.access import Principal
+from ledger.app.agreements import timeline_of
+from ledger.app.observations import ReadRows
 from ledger.app.ports import Database, Transaction
-from ledger.domain.events import NewEvent, StoredEvent
+from ledger.domain.events import StoredEvent
+from ledger.domain.fact_kinds import BOOKS
+from ledger.domain.feeds import FactKind, FactRow, newest_editions
 from ledger.domain.interval import Interval
-from ledger.domain.lifecycle import Timeline
-from ledger.domain.money import format_floored
-from ledger.domain.naming import agreement_stream, quality_stream
-from ledger.domain.observation import Reason, SampleRow, identity_scope, request_id_digests
-from ledger.domain.quality_events import MAX_ROWS
-from ledger.domain.samples import Refused, SampleRule, scope_of
+from ledger.domain.log_kinds import REQUESTS
+from ledger.domain.naming import agreement_stream, observations_stream, quality_stream
+from ledger.domain.observation import RowRejection, identity_scope, request_id_digests
+from ledger.domain.samples import scope_of
 from ledger.errors import NotFound
-
-REPORTED = "data_quality_reported"
-_VALUE_DECIMALS = 30
-"""As many as a value of a row may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,7 @@ class QualityDesk:
     """Shows what is wrong with the facts of one tenant's agreements."""
 
     database: Database
+    read_rows: ReadRows
 
     def of(self, sla_id: str, principal: Principal | None = None) -> list[QualityFault]:
         """All rows that were reported for an agreement, the open ones first, then as they came; for a principal or
@@ -56,71 +56,60 @@ class QualityDesk:
             unseen = principal is not None and not principal.may_see(sla_id)
             if unseen or next(iter(tx.events.stream(agreement_stream(sla_id))), None) is None:
                 raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
-            found = [fault for event in tx.events.stream(quality_stream(sla_id)) for fault in _faults(tx, event)]
+            answered = _by_feeds(tx, self.read_rows)
+            events = tx.events.stream(quality_stream(sla_id))
+            found = [fault for event in events for fault in _faults(tx, event, answered)]
         return sorted(found, key=lambda fault: fault.resolved)
 
 
-def report_implausible(
-    tx: Transaction,
-    timeline: Timeline,
-    said: Mapping[str, Any],
-    rows: Iterable[Any],
-    declared_complete: Interval | None,
-    now_ns: int,
-) -> None:
-    """Append what is implausible among the rows of a batch, by the period and the terms that each row lies in.
-
-    ``said`` is the payload of the event that recorded the batch.
-    """
-    rules = [(each.agreement.periods, SampleRule(each.agreement)) for each in reversed(timeline.terms)]
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        if not isinstance(row, SampleRow) or (declared_complete is not None and row.at_ns not in declared_complete):
-            continue
-        for periods, rule in rules:
-            period = periods.at(row.at_ns)
-            if period is not None:
-                refused = rule.counted(row)
-                if isinstance(refused, Refused) and refused.reason is Reason.IMPLAUSIBLE:
-                    found.setdefault(str(period), []).append(_row(row, refused))
-                break
-    same = {"sla_id": said["sla_id"], "source": said["source"], "digest": said["digest"], "reason": "implausible"}
-    events = [
-        NewEvent(REPORTED, {**same, "period": period, "rows": wrong[at : at + MAX_ROWS]}, occurred_at_ns=now_ns)
-        for period, wrong in found.items()
-        for at in range(0, len(wrong), MAX_ROWS)
-    ]
-    stream = quality_stream(said["sla_id"])
-    if events:
-        tx.events.append(stream, events, expected_version=sum(1 for _ in tx.events.stream(stream)))
+Answered = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 
 
-def _row(row: SampleRow, refused: Refused) -> dict[str, Any]:
-    if row.counts is not None:
-        value = "good {}, bad {}, undecided {}".format(*row.counts)
-    else:
-        value = _plain(row.value or Fraction(0))
-    return {
-        "sample_id": row.sample_id,
-        "line": row.line,
-        "indicator": row.indicator,
-        "field": refused.field,
-        "value": value[:200],
-        "message": refused.message[:300],
-        "at_ns": str(row.at_ns),
-    }
-
-
-def _plain(value: Fraction) -> str:
-    """A value as a decimal text: exact, because rows say decimals of at most so many places."""
-    return format_floored(value.numerator, value.denominator, _VALUE_DECIMALS).rstrip("0").removesuffix(".")
-
-
-def _faults(tx: Transaction, event: StoredEvent) -> list[QualityFault]:
+def _faults(tx: Transaction, event: StoredEvent, answered: Answered) -> list[QualityFault]:
     payload = event.payload
     sla_id, source, rows = payload["sla_id"], payload["source"], payload["rows"]
+    same = (sla_id, source, payload["period"], payload["digest"], payload["reason"])
+    if rows[0]["indicator"] in BOOKS:
+        return [QualityFault(*same, row, answered(payload, row), event) for row in rows]
     scope = identity_scope(sla_id, source, scope_of(payload["period"]))
     ids = request_id_digests(scope, [row["sample_id"] for row in rows])
     known = tx.identities.known(sla_id, source, sorted(ids))
-    same = (sla_id, source, payload["period"], payload["digest"], payload["reason"])
     return [QualityFault(*same, row, each in known, event) for row, each in zip(rows, ids, strict=True)]
+
+
+def _by_feeds(tx: Transaction, read_rows: ReadRows) -> Answered:
+    """Tells of a row of a feed (the event's payload, its row) whether a usable one stands in its place.
+
+    By the rows themselves: what answers an outage is any later revision of it, and ids do not tell those.
+    """
+
+    def rows_of(digest: str) -> Iterator[FactRow]:
+        rows = cast(Iterator[FactRow | RowRejection], read_rows(tx.batches.get(digest)))
+        return (row for row in rows if not isinstance(row, RowRejection))
+
+    @cache
+    def in_batch(digest: str) -> Mapping[int, FactRow]:
+        return {row.line: row for row in rows_of(digest)}
+
+    @cache
+    def standing(sla_id: str, source: str, name: str) -> Mapping[str, int]:
+        kind: FactKind[Any] = BOOKS[name].kind
+        terms, usable = timeline_of(tx, sla_id).documents, list[FactRow]()
+        for event in tx.events.stream(observations_stream(sla_id, source)):
+            said = event.payload
+            if said.get("format", REQUESTS) == name:
+                span = said["declared_complete"]
+                within = () if span is None else (Interval(int(span["from_ns"]), int(span["to_ns"])),)
+                usable += (
+                    row
+                    for row in rows_of(said["digest"])
+                    if any(kind.judged(each, row, within) is None for each in terms)
+                )
+        return newest_editions(kind, usable)
+
+    def answered(payload: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+        name = row["indicator"]
+        place, edition = BOOKS[name].kind.place(in_batch(payload["digest"])[row["line"]])
+        return standing(payload["sla_id"], payload["source"], name).get(place, -1) >= edition
+
+    return answered

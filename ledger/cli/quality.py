@@ -10,6 +10,7 @@ from ledger.app.quality import QualityDesk, QualityFault
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of
 from ledger.cli.output import print_json, print_table
 from ledger.domain.instant import format_instant_ns
+from ledger.ingest.facts import read_facts
 from ledger.wiring.data_directory import open_data_directory
 
 _SAID = ("sample_id", "line", "indicator", "field", "value", "message")
@@ -22,13 +23,13 @@ _SAID = ("sample_id", "line", "indicator", "field", "value", "message")
 @DATABASE
 @AS_JSON
 def data_quality(data_dir: Path, sla_id: str | None, tenant: str, database_url: str | None, as_json: bool) -> int:
-    """Show rows with counts that cannot be: more good than all, below 0, above the full score.
+    """Show rows that cannot be: more good than all, counts below 0, an outage that ends before it begins.
 
-    Such a row blocks its period until a usable row is handed in under the same id. Open ones come first.
+    Such a row blocks its period until a usable row is handed in in its place. Open ones come first.
     """
     with open_data_directory(data_dir, database_url=database_url) as data:
         database = data.database.of_tenant(tenant)
-        found = QualityDesk(database).of(chosen_of(database, sla_id))
+        found = QualityDesk(database, read_facts).of(chosen_of(database, sla_id))
     still_open = sum(not fault.resolved for fault in found)
     if as_json:
         print_json({"open": still_open, "items": [_document(fault) for fault in found]})

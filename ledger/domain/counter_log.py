@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.counters import Counters
-from ledger.domain.feeds import FactBook, FactKind
+from ledger.domain.feeds import FactBook, FactKind, Shown
+from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import COUNTERS
+from ledger.domain.money import format_plain
 from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
 from ledger.domain.samples import Refused
@@ -67,16 +69,27 @@ def _refused(agreement: Agreement, row: CounterRow) -> Refused | None:
     return None
 
 
+def _identity(row: CounterRow) -> str:
+    return f"{row.counter}{row.series}@{row.at_ns}"
+
+
+def _shown(row: CounterRow) -> Shown:
+    since = "" if row.start_ns is None else f", counted since {format_instant_ns(row.start_ns)}"
+    return Shown(row.at_ns, f"{format_plain(row.value)}{since}")
+
+
 COUNTER_FACTS = FactKind(
     name=COUNTERS,
     dated_by="at",
     row=CounterRow,
-    identity=lambda row: f"{row.counter}{row.series}@{row.at_ns}",
+    identity=_identity,
     refused=_refused,
     about=about,
     counts_in=counts_in,
     stands_by=stands_by,
     touched=lambda new, known: touched(new, known, lambda row: (row.counter, row.series)),
+    shown=_shown,
+    place=lambda row: (_identity(row), 0),
     only_later=True,
 )
 

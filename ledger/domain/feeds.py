@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
@@ -46,6 +46,13 @@ class FactRow(Protocol):
     def service(self) -> str: ...
 
 
+class Shown(NamedTuple):
+    """How a row is shown to people."""
+
+    at_ns: int
+    says: str
+
+
 FactRows = Iterable[FactRow | RowRejection]
 Facts = AnyRows | FactRows
 """The rows of any log, in order, as they were read."""
@@ -60,6 +67,9 @@ class FactKind(Generic[R]):
     ``dated_by`` is the member of a row that says when. ``about`` is the time that a row says something of, whether it
     is usable or not, and ``counts_in`` the time in which it may count; None: it names none, or may count anywhere.
     ``stands_by``: whether a collector that declares a span complete stands by the row.
+    ``shown``: the instant and the words by which people find a row again. ``place``: of what a row speaks, and which
+    edition it is; a usable row of the same or a later edition stands in the place of one that was refused as
+    implausible.
     ``touched``: where what windows count may be another, once rows that are new stand beside those known before;
     ``only_later``: nowhere before the time that the new rows are about.
     """
@@ -73,6 +83,8 @@ class FactKind(Generic[R]):
     counts_in: Callable[[R], Interval | None]
     stands_by: Callable[[R, Interval], bool]
     touched: Callable[[Sequence[R], Iterable[R]], list[Interval]]
+    shown: Callable[[R], Shown]
+    place: Callable[[R], tuple[str, int]]
     only_later: bool = False
 
     @property
@@ -205,18 +217,14 @@ class FactBook(ABC, Generic[R]):
         """What ``_rows``, each of which said something new, come to in each window; None where they say nothing of it.
         What lies in excluded time leaves both sides."""
 
-    def _answered(self) -> Callable[[R], bool]:
-        """Tells whether a usable row stands in the place of one that was refused as implausible."""
-        known = {self.kind.identity(each) for each in self._rows}
-        return lambda row: self.kind.identity(row) in known
-
     def _require_answers(self) -> None:
-        answered = self._answered()
+        stands = newest_editions(self.kind, self._rows if self._implausible else ())
         for row, refused in self._implausible:
             about = self.kind.about(row)
             if about is not None and not self._touches(about):
                 continue
-            if not answered(row):
+            place, edition = self.kind.place(row)
+            if stands.get(place, -1) < edition:
                 raise ImplausibleCounts(
                     f"{self.kind.identity(row)[:80]!r} (line {row.line}): {refused.field}: {refused.message}; hand in "
                     "a row in its place that says what is true",
@@ -235,3 +243,12 @@ class FactBook(ABC, Generic[R]):
         if unseen or None in found:
             return Window(window.interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in window.cells))
         return Window(window.interval, window.state, tuple(each for each in found if each is not None))
+
+
+def newest_editions(kind: FactKind[R], usable: Iterable[R]) -> dict[str, int]:
+    """Of what usable rows speak, and the newest edition of each (``FactKind.place``)."""
+    found: dict[str, int] = {}
+    for row in usable:
+        place, edition = kind.place(row)
+        found[place] = max(edition, found.get(place, edition))
+    return found

@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.counter_log import MAX_VALUE
-from ledger.domain.feeds import FactBook, FactKind
+from ledger.domain.feeds import FactBook, FactKind, Shown
 from ledger.domain.histogram import INFINITE, Histogram, sketched_within
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import HISTOGRAMS
+from ledger.domain.money import format_plain
 from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
 from ledger.domain.samples import Refused
@@ -103,16 +104,30 @@ def _refused_sketch(sketch: Sketch) -> Refused | None:
     return None
 
 
+def _identity(row: HistogramRow) -> str:
+    return f"{row.histogram}{row.series}@{row.at_ns}"
+
+
+def _told(row: HistogramRow) -> Shown:
+    if row.sketch is not None:
+        values = (f"{format_plain(value)} s: {count}" for value, count in row.sketch.shown)
+        return Shown(row.at_ns, f"within {format_plain(row.sketch.alpha)} of {', '.join(values)}")
+    since = "" if row.start_ns is None else f", counted since {format_instant_ns(row.start_ns)}"
+    return Shown(row.at_ns, ", ".join(f"le {bound}: {count}" for bound, count in row.buckets) + since)
+
+
 HISTOGRAM_FACTS = FactKind(
     name=HISTOGRAMS,
     dated_by="at",
     row=HistogramRow,
-    identity=lambda row: f"{row.histogram}{row.series}@{row.at_ns}",
+    identity=_identity,
     refused=_refused,
     about=about,
     counts_in=counts_in,
     stands_by=stands_by,
     touched=lambda new, known: touched(new, known, lambda row: (row.histogram, row.series)),
+    shown=_told,
+    place=lambda row: (_identity(row), 0),
     only_later=True,
 )
 

@@ -106,6 +106,11 @@ def format_floored(numerator: int, denominator: int, decimals: int = 6) -> str:
     return ("-" if scaled < 0 else "") + (f"{digits[:-decimals]}.{digits[-decimals:]}" if decimals else digits)
 
 
+def format_plain(value: Fraction) -> str:
+    """A value of at most 30 decimals, which is what rows of facts have, as a decimal text without trailing zeros."""
+    return format_floored(value.numerator, value.denominator, 30).rstrip("0").removesuffix(".")
+
+
 def fraction_document(value: Fraction) -> dict[str, str]:
     """An exact fraction in lowest terms as JSON has it: numerator and denominator as decimal texts."""
     return {"numerator": digits(value.numerator), "denominator": digits(value.denominator)}

@@ -9,13 +9,13 @@ each with its part, and a minute is down where outages cover it whole and nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.downtime import minute_windows
-from ledger.domain.feeds import FactBook, FactKind
-from ledger.domain.instant import MINUTE_NS
+from ledger.domain.feeds import FactBook, FactKind, Shown
+from ledger.domain.instant import MINUTE_NS, format_instant_ns
 from ledger.domain.interval import Interval, clip, union
 from ledger.domain.log_kinds import OUTAGES
 from ledger.domain.objective import Objective
@@ -89,6 +89,12 @@ def _touched(new: Sequence[OutageRow], known: Iterable[OutageRow]) -> list[Inter
     return [span for row in rows if (span := outage_span(row)) is not None]
 
 
+def _shown(row: OutageRow) -> Shown:
+    if row.from_ns is None or row.to_ns is None:
+        return Shown(row.from_ns or 0, "withdrawn")
+    return Shown(row.from_ns, f"from {format_instant_ns(row.from_ns)} to {format_instant_ns(row.to_ns)}")
+
+
 OUTAGE_FACTS = FactKind(
     name=OUTAGES,
     dated_by="from",
@@ -100,6 +106,8 @@ OUTAGE_FACTS = FactKind(
     counts_in=lambda row: _about(row) if row.revision == 1 else None,
     stands_by=_stands_by,
     touched=_touched,
+    shown=_shown,
+    place=lambda row: (row.outage_id, row.revision),
 )
 
 
@@ -129,10 +137,6 @@ class OutageBook(FactBook[OutageRow]):
     def _stands_with(self, row: OutageRow) -> str:
         # What becomes of an id stands on all that was said under it.
         return row.outage_id
-
-    def _answered(self) -> Callable[[OutageRow], bool]:
-        newest = _newest(self._rows)
-        return lambda row: newest.get(row.outage_id, 0) >= row.revision
 
 
 def _summed(minutes: Sequence[Window], within: Interval, start_ns: int) -> Cell:

@@ -11,20 +11,24 @@ from ledger.domain.schema import Integer, ListOf, Object, OneOf, Shape, Text
 MAX_ROWS = 100
 """Rows of one event; a batch that has more of them is several events."""
 
+REPORTED = "data_quality_reported"
+MAX_ID_CHARS, MAX_VALUE_CHARS, MAX_MESSAGE_CHARS = 512, 200, 300
+
+# Of a feed (``ledger.domain.feeds``) the row is told by what its fact is, and the indicator is the kind of feed.
 _ROW = Object(
     {
-        "sample_id": Text(max_length=512, what="the sample's id"),
+        "sample_id": Text(max_length=MAX_ID_CHARS, what="the sample's id"),
         "line": Integer(1),
         "indicator": Text(max_length=80, what="what was measured"),
         "field": Text(max_length=80, what="the member that is wrong"),
-        "value": Text(max_length=200, what="what the row says"),
-        "message": Text(max_length=300, what="what is wrong, for people"),
+        "value": Text(max_length=MAX_VALUE_CHARS, what="what the row says"),
+        "message": Text(max_length=MAX_MESSAGE_CHARS, what="what is wrong, for people"),
         "at_ns": INSTANT_NS,
     }
 )
 
 QUALITY_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
-    "data_quality_reported": {
+    REPORTED: {
         "sla_id": BYTES32,
         "source": NAME,
         "period": PERIOD,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ledger.app.handing_in import HandedIn, hand_in
+from ledger.app.quality import QualityDesk, QualityFault
 from ledger.app.statements import IssuedStatement, issued_for
 from ledger.app.windows import evaluate_windows, load_windows
 from ledger.domain.canonical import canonical_bytes
@@ -69,6 +70,11 @@ def work(desk: Desk, period: str = DAY) -> IssuedStatement:
     registered = desk.register()
     with desk.database.read() as tx:
         return issued_for(tx, registered, period_named(desk.agreement, period))
+
+
+def faults(desk: Desk) -> list[QualityFault]:
+    """Rows that block a period, or did."""
+    return QualityDesk(desk.database, read_facts).of(desk.register().sla_id)
 
 
 def figures(issued: IssuedStatement) -> dict[str, tuple[int, int, str]]:

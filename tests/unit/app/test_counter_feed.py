@@ -15,7 +15,7 @@ from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.window import Cell, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts, RequestLogUnusable
 from tests.unit.app.conftest import Desk
-from tests.unit.app.feeding import DAY, desk_of, figures, hand, judge, settle, sha256, work
+from tests.unit.app.feeding import DAY, desk_of, faults, figures, hand, judge, settle, sha256, work
 
 TOTAL, ERRORS = "llm_request_total", "llm_request_errors_total"
 PROMISE: dict[str, Any] = {
@@ -176,7 +176,10 @@ def test_an_implausible_reading_blocks_its_period_until_a_usable_one_stands_ther
     assert found.batch.counts.rejected == {"implausible": 2}
     with pytest.raises(ImplausibleCounts, match="whole number from 0"):
         judge(of)
+    told = [(each.row["indicator"], each.row["line"], each.row["value"], each.resolved) for each in faults(of)]
+    assert told == [("counters", 3, "-5", False), ("counters", 4, "1.5", False)]
     hand(of, reading(TOTAL, 2, 15), reading(TOTAL, 3, 16))
+    assert [each.resolved for each in faults(of)] == [True, True]
     assert cells(of, 3) == [Cell(10, 0), Cell(5, 0), Cell(1, 0)]
 
 

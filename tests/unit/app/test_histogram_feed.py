@@ -16,7 +16,7 @@ from ledger.domain.window import Cell, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts, RequestLogUnusable
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk
-from tests.unit.app.feeding import desk_of, figures, hand, judge, settle, sha256, work
+from tests.unit.app.feeding import desk_of, faults, figures, hand, judge, settle, sha256, work
 
 NAME = "llm_inference_duration_seconds"
 PROMISE: dict[str, Any] = {
@@ -145,7 +145,9 @@ def test_an_implausible_reading_blocks_its_period_until_a_usable_one_stands_ther
     assert found.batch.counts.rejected == {"implausible": 2}
     with pytest.raises(ImplausibleCounts):
         judge(of)
+    assert [each.row["value"] for each in faults(of)] == ["le +Inf: 9, le 1: 9, le 5: 3", "le 1: 9"]
     hand(of, reading(1, le1=9, le5=9, all=9), reading(2, le1=9, all=9))
+    assert [each.resolved for each in faults(of)] == [True, True]
     assert cells(of, 2) == [Cell(9, 0), Cell(0, 0)]
 
 

@@ -13,7 +13,7 @@ from ledger.domain.naming import observations_stream
 from ledger.domain.window import Cell, WindowState, period_named
 from ledger.errors import ImplausibleCounts, RequestLogUnusable
 from tests.unit.app.conftest import Desk, row
-from tests.unit.app.feeding import DAY, desk_of, figures, hand, judge, settle, sha256, work
+from tests.unit.app.feeding import DAY, desk_of, faults, figures, hand, judge, settle, sha256, work
 
 UPTIME = {
     "id": "uptime",
@@ -147,3 +147,31 @@ def test_any_order_and_any_split_give_the_same_statement(orders: tuple[list[Any]
     for each in orders[1]:
         hand(apart, each)
     assert sha256(settle(whole)) == sha256(settle(apart))
+
+
+def test_an_outage_that_ends_before_it_begins_is_told_until_a_revision_answers_it() -> None:
+    of = desk()
+    hand(of, outage("a", "11:00:00", "10:00:00", revision=2), outage("a", "10:00:00", "10:20:00"), period=None)
+    (fault,) = faults(of)
+    assert (fault.period, fault.row["sample_id"], fault.row["indicator"]) == (DAY, "2/a", "outages")
+    assert fault.row["value"] == "from 2023-06-14T11:00:00Z to 2023-06-14T10:00:00Z"
+    assert not fault.resolved
+    hand(of, outage("a", revision=3, withdrawn=True), period=None)
+    assert [each.resolved for each in faults(of)] == [True]
+
+
+def test_an_outage_that_blocks_two_days_is_told_once_of_the_first() -> None:
+    of = desk()
+    hand(of, outage("a", "2023-06-15T10:00:00", "2023-06-14T10:00:00"), period=None)
+    assert [each.period for each in faults(of)] == [DAY]
+    for period in (DAY, NEXT_DAY):
+        with pytest.raises(ImplausibleCounts, match="must end after it begins"):
+            judge(of, period)
+
+
+def test_an_outage_that_cannot_be_in_no_period_is_nobodys_fault() -> None:
+    of = desk()
+    hand(
+        of, outage("b", "10:00:00", "10:20:00"), outage("a", "2190-06-15T10:00:00", "2190-06-14T10:00:00"), period=None
+    )
+    assert faults(of) == []

@@ -138,7 +138,7 @@ def test_more_good_than_all_is_kept_and_blocks_the_period_until_it_is_answered()
     assert found.batch.counts.rejected == {"implausible": 1}
     with pytest.raises(ImplausibleCounts):
         judge(desk)
-    (fault,) = QualityDesk(desk.database).of(desk.attestor.sla_id(desk.agreement))
+    (fault,) = QualityDesk(desk.database, read_facts).of(desk.attestor.sla_id(desk.agreement))
     assert (fault.digest, fault.source, fault.period) == (found.batch.digest, "gateway-log", str(desk.period))
     assert (fault.row["sample_id"], fault.row["line"], fault.row["field"]) == ("lie", 1, "bad")
     assert fault.row["value"] == "good 11, bad -1, undecided 0"
@@ -146,7 +146,7 @@ def test_more_good_than_all_is_kept_and_blocks_the_period_until_it_is_answered()
     assert not fault.resolved
     hand(desk, sample("lie", good=10, total=11))
     assert judge(desk)[10].cells == (Cell(992, 19),)
-    assert [each.resolved for each in QualityDesk(desk.database).of(fault.sla_id)] == [True]
+    assert [each.resolved for each in QualityDesk(desk.database, read_facts).of(fault.sla_id)] == [True]
 
 
 def test_a_log_of_nothing_but_a_lie_is_recorded_and_blocks() -> None:
@@ -154,14 +154,14 @@ def test_a_log_of_nothing_but_a_lie_is_recorded_and_blocks() -> None:
     hand(desk, sample("lie", good=11, total=10))
     with pytest.raises(ImplausibleCounts):
         judge(desk)
-    assert len(QualityDesk(desk.database).of(desk.attestor.sla_id(desk.agreement))) == 1
+    assert len(QualityDesk(desk.database, read_facts).of(desk.attestor.sla_id(desk.agreement))) == 1
 
 
 def test_a_lie_about_what_was_said_before_is_told_and_resolved_at_once() -> None:
     desk = desk_for([OBJECTIVES[1]])
     hand(desk, sample("s-1"))
     hand(desk, sample("s-1", good=-5, total=10), sample("s-2", good=-5, bad=5), sample("s-3"))
-    found = QualityDesk(desk.database).of(desk.attestor.sla_id(desk.agreement))
+    found = QualityDesk(desk.database, read_facts).of(desk.attestor.sla_id(desk.agreement))
     assert [(each.row["sample_id"], each.row["value"], each.resolved) for each in found] == [
         ("s-2", "good -5, bad 5, undecided 0", False),
         ("s-1", "good -5, bad 15, undecided 0", True),
@@ -172,7 +172,7 @@ def test_lies_of_a_batch_are_all_told_and_none_of_another_period_or_span() -> No
     desk = desk_for([OBJECTIVES[1]])
     lies = [sample(f"lie-{at}", good=2, total=1) for at in range(MAX_ROWS + 1)]
     hand(desk, *lies, sample("late", at="2031-01-01T00:00:00Z", good=2, total=1), sample("s-1"))
-    assert len(QualityDesk(desk.database).of(desk.attestor.sla_id(desk.agreement))) == MAX_ROWS + 1
+    assert len(QualityDesk(desk.database, read_facts).of(desk.attestor.sla_id(desk.agreement))) == MAX_ROWS + 1
     with desk.database.read() as tx:
         events = list(tx.events.stream(quality_stream(desk.attestor.sla_id(desk.agreement))))
     assert [len(event.payload["rows"]) for event in events] == [MAX_ROWS, 1]
@@ -183,7 +183,7 @@ def test_a_value_is_told_as_it_was_said() -> None:
     desk = desk_for([score])
     for name, value in (("a", "5.000000001"), ("b", "-0.25"), ("c", "6")):
         hand(desk, {**sample(name, value=value), "indicator": "logical_consistency"})
-    found = QualityDesk(desk.database).of(desk.attestor.sla_id(desk.agreement))
+    found = QualityDesk(desk.database, read_facts).of(desk.attestor.sla_id(desk.agreement))
     assert [each.row["value"] for each in found] == ["5.000000001", "-0.25", "6"]
 
 
@@ -192,9 +192,9 @@ def test_what_is_wrong_with_an_agreement_is_for_who_may_see_it() -> None:
     sla_id = desk.attestor.sla_id(desk.agreement)
     guest = Principal("guest", "default", frozenset({Scope.READ_UPTIME}), frozenset({"0x" + "11" * 32}))
     with pytest.raises(NotFound):
-        QualityDesk(desk.database).of(sla_id, guest)
+        QualityDesk(desk.database, read_facts).of(sla_id, guest)
     with pytest.raises(NotFound):
-        QualityDesk(desk.database).of("0x" + "22" * 32)
+        QualityDesk(desk.database, read_facts).of("0x" + "22" * 32)
 
 
 def test_a_closed_period_waits_for_the_answer_to_an_implausible_count_and_goes_on_with_it() -> None:
