@@ -22,8 +22,8 @@ from ledger.errors import CalendarInvalid
 
 MAX_WINDOWS = 100_000
 MAX_PART_DAYS = 999
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
 """Days of the longest part that a period's name can say."""
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True)
