@@ -4,7 +4,6 @@ judged."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from ledger.app.agreements import RegisteredAgreement
@@ -28,17 +27,8 @@ from ledger.domain.observation import (
     identity_scope,
     request_id_digests,
 )
-from ledger.domain.window_inputs import Batch
 
 MAX_REFUSED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Alive:
-    """The time that heartbeats cover of a period, and the batches that say so."""
-
-    spans: Sequence[Interval] = ()
-    batches: Sequence[Batch] = ()
 
 
 def classify_heartbeats(
@@ -82,17 +72,14 @@ def touched_by_heartbeats(timeline: Timeline, rows: AnyRows) -> set[Period]:
     return {period for row in rows if isinstance(row, HeartbeatRow) for _, period in touching.of(row.interval)}
 
 
-def covered_by_heartbeats(
+def take_heartbeats(
     tx: Transaction,
-    agreement: Agreement,
+    book: HeartbeatBook,
     period: Period,
     batches: Iterable[StoredEvent],
     read_rows: Callable[[bytes], object],
-) -> Alive:
-    """What heartbeats cover of a period; ``batches`` are the events of all heartbeats of the source."""
-    if agreement.heartbeat_longest_s is None:
-        return Alive()
-    book = HeartbeatBook(agreement, period)
+) -> None:
+    """Put the heartbeats that reach into a period into its book; ``batches`` are the events that recorded them."""
     for event in batches:
         payload = event.payload
         # Another body of an id may reach further than what was accepted beside it.
@@ -100,7 +87,6 @@ def covered_by_heartbeats(
             rows = cast(HeartbeatRows, read_rows(tx.batches.get(payload["digest"])))
             for _ in book.add_all(rows, handed_in_ns=event.occurred_at_ns, batch=payload["digest"]):
                 pass
-    return Alive(book.spans, book.batches())
 
 
 def _reaches_into(event: StoredEvent, period: Period) -> bool:

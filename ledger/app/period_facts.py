@@ -7,13 +7,13 @@ look that starts anew comes to the same, because nothing depends on the order in
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, cast
 
 from ledger.app.agreements import RegisteredAgreement
-from ledger.app.heartbeats import covered_by_heartbeats
+from ledger.app.heartbeats import take_heartbeats
 from ledger.app.observations import ReadRows
 from ledger.app.ports import Transaction
 from ledger.domain.calendar import Period
@@ -22,10 +22,11 @@ from ledger.domain.events import StoredEvent
 from ledger.domain.exclusions import Excluded
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.feeds import FactBook
+from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.interval import Interval, clip, covered
 from ledger.domain.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
 from ledger.domain.naming import observations_stream, windows_stream
-from ledger.domain.observation import IdRepeated, Rows, SampleRows
+from ledger.domain.observation import IdRepeated, Rows
 from ledger.domain.outcome import LeftOut
 from ledger.domain.own_recovery import with_own_recoveries
 from ledger.domain.samples import SampleBook
@@ -146,10 +147,11 @@ class PeriodFacts:
         self._registered, self._period, self._excluded = registered, period, excluded
         self._followed = _Followed(observations_stream(registered.sla_id, registered.agreement.source))
         self._batches = {each: _Batches() for each in FORMATS}
-        self._heartbeats: list[StoredEvent] = []
+        self._heartbeats = HeartbeatBook(registered.agreement, period)
+        self._new_heartbeats: list[StoredEvent] = []
         self._evaluator: Evaluator | None = None
-        self._book: SampleBook | None = None
-        self._taken, self._taken_samples = _Taken(), _Taken()
+        self._taken = _Taken()
+        self._books: dict[str, tuple[_Taken, SampleBook | FactBook[Any]]] = {}
 
     @classmethod
     def read(
@@ -170,8 +172,9 @@ class PeriodFacts:
     @property
     def rows(self) -> int:
         """Rows that are held in memory."""
-        held = (each.counts.accepted for each in (self._evaluator, self._book) if each is not None)
-        return sum(held)
+        books = [book for _, book in self._books.values()]
+        held = [each.counts.accepted for each in (self._evaluator, *books) if each is not None]
+        return sum(held) + len(self._heartbeats)
 
     def judge(self, tx: Transaction, read_rows: ReadRows) -> JudgedWindows:
         """The judged windows.
@@ -181,9 +184,12 @@ class PeriodFacts:
         logs of its source.
         """
         agreement = self._registered.agreement
-        alive = covered_by_heartbeats(tx, agreement, self._period, self._heartbeats, read_rows)
+        if agreement.heartbeat_longest_s is not None:
+            take_heartbeats(tx, self._heartbeats, self._period, self._new_heartbeats, read_rows)
+            self._new_heartbeats.clear()
+        alive, alive_batches = self._heartbeats.spans, self._heartbeats.batches()
         counted = [each for each in FORMATS if each in {objective.source.kind for objective in agreement.objectives}]
-        spans = [*self._batches[counted[0]].spans, *alive.spans]
+        spans = [*self._batches[counted[0]].spans, *alive]
         requests = self._batches[REQUESTS]
         # What was counted when it came in says which way is the shorter one, and nothing more.
         try:
@@ -198,13 +204,13 @@ class PeriodFacts:
             if each == REQUESTS:
                 continue
             of_kind = self._batches[each]
-            taken, book = (self._take_samples if each == SAMPLES else self._feed(each))(tx, read_rows)
-            book.declare([*of_kind.spans, *alive.spans])
+            taken, book = self._take(each, tx, read_rows)
+            book.declare([*of_kind.spans, *alive])
             windows = book.windows(windows)
             kinds.append(taken.reaching(of_kind, book.reaches()))
         inputs = [set[str]() for _ in windows]
         for batches_of in kinds:
-            for of_window, behind in zip(inputs, window_inputs(windows, [*batches_of, *alive.batches]), strict=True):
+            for of_window, behind in zip(inputs, window_inputs(windows, [*batches_of, *alive_batches]), strict=True):
                 of_window.update(behind)
         judged = with_own_recoveries(agreement, windows)
         return JudgedWindows(judged, evaluator.left_out(), inputs)
@@ -219,7 +225,7 @@ class PeriodFacts:
         for event in events or ():
             found = event.payload.get("format", REQUESTS)
             if found == HEARTBEATS:
-                self._heartbeats.append(event)
+                self._new_heartbeats.append(event)
             else:
                 self._batches[found].take(event.payload)
         return events is not None
@@ -241,33 +247,21 @@ class PeriodFacts:
                 self._evaluator.add_all(cast(Rows, read_rows(tx.batches.get(digest))), within=within)
         return self._evaluator
 
-    def _take_samples(self, tx: Transaction, read_rows: ReadRows) -> tuple[_Taken, SampleBook]:
-        samples = self._batches[SAMPLES]
-        if self._book is None or not self._taken_samples.fits(samples):
-            self._taken_samples = _Taken()
-            self._book = SampleBook(
-                self._registered.agreement, self._period, tenant=self._registered.sla_id, excluded=self._excluded
-            )
-        for digest in samples.digests(self._period.interval):
-            if digest not in self._taken_samples.within:
-                within = self._taken_samples.within[digest] = samples.within(digest)
-                self._book.add_all(cast(SampleRows, read_rows(tx.batches.get(digest))), within=within)
-        return self._taken_samples, self._book
-
-    def _feed(self, kind: str) -> Callable[[Transaction, ReadRows], tuple[_Taken, FactBook[Any]]]:
-        """Feeds are short, and what one says may reach beyond the time that it is declared for: they are read anew."""
-
-        def take(tx: Transaction, read_rows: ReadRows) -> tuple[_Taken, FactBook[Any]]:
-            batches, taken = self._batches[kind], _Taken()
-            book = BOOKS[kind](
-                self._registered.agreement, self._period, tenant=self._registered.sla_id, excluded=self._excluded
-            )
-            for digest in batches.digests(None):
+    def _take(self, kind: str, tx: Transaction, read_rows: ReadRows) -> tuple[_Taken, SampleBook | FactBook[Any]]:
+        """The book of a kind of facts that are no requests, with all batches of it."""
+        batches = self._batches[kind]
+        taken, book = self._books.get(kind, (None, None))
+        if taken is None or book is None or not taken.fits(batches):
+            make = SampleBook if kind == SAMPLES else BOOKS[kind]
+            agreement, tenant = self._registered.agreement, self._registered.sla_id
+            taken, book = _Taken(), make(agreement, self._period, tenant=tenant, excluded=self._excluded)
+            self._books[kind] = taken, book
+        # What a row of a feed says may reach beyond the time that it is declared for.
+        for digest in batches.digests(self._period.interval if kind == SAMPLES else None):
+            if digest not in taken.within:
                 within = taken.within[digest] = batches.within(digest)
                 book.add_all(cast(Any, read_rows(tx.batches.get(digest))), within=within)
-            return taken, book
-
-        return take
+        return taken, book
 
     def _unobserved(self) -> tuple[Window, ...]:
         """Without any declaration of completeness nothing is known, not even that nothing happened."""

@@ -65,6 +65,10 @@ class HeartbeatBook:
                 self._take(row)
                 ids.add(row.heartbeat_id)
 
+    def __len__(self) -> int:
+        """How many ids it holds."""
+        return len(self._found)
+
     @property
     def spans(self) -> list[Interval]:
         """What is covered, one interval for each id; some of them may reach out of the period."""
