@@ -41,7 +41,7 @@ COMMANDS = {
     "equivocation": Subcommand("ledger.cli.equivocation:equivocation", "Prove that a log contradicts itself."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
     "observe": Subcommand(
-        "ledger.cli.recording:observe", "Record a log as facts: requests, samples, heartbeats.", "server,prove"
+        "ledger.cli.recording:observe", "Record a log as facts: requests, samples, outages ...", "server,prove"
     ),
     "evaluate": Subcommand("ledger.cli.recording:evaluate", "Judge a period that is not over.", "server,prove"),
     "budget": Subcommand("ledger.cli.budget:budget", "Show error budgets: left, burn rate, forecast.", "server"),

@@ -15,6 +15,7 @@ from ledger.cli.log_reading import parse_span, read_whole_log
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
 from ledger.cli.output import note, print_json
 from ledger.domain.log_kinds import HEARTBEATS, format_of
+from ledger.domain.observation import Reason
 from ledger.errors import BadInput
 from ledger.ingest.facts import read_facts
 from ledger.wiring.services import Services
@@ -175,6 +176,11 @@ def _print_batch(services: Services, batch: RecordedBatch, *, undeclared: bool, 
     click.echo(", ".join(f"{count} {verdict}" for verdict, count in rows.items()) + f"; batch {batch.digest}")
     for reason, count in document["rejected_reasons"].items():
         click.echo(f"  rejected: {reason}: {count}")
+    if Reason.IMPLAUSIBLE in counts.rejected:
+        note(
+            "what is implausible blocks its period until a row in its place says what is true: see "
+            "`sla-ledger data-quality`"
+        )
     for period in batch.judged_anew:
         note(
             f"{period} is closed: it is judged anew, and where that gives other figures the next version of its "

@@ -44,7 +44,7 @@ def test_a_row_that_cannot_be_is_open_until_it_is_answered(
 
     log.write_text(row(good=11, total=10))
     assert main(["observe", str(log), *data]) == 0
-    capsys.readouterr()
+    assert "blocks its period until a row in its place says what is true" in capsys.readouterr().err
     assert main(["data-quality", *data]) == 1
     assert "good 11, bad -1, undecided 0" in capsys.readouterr().out
 
