@@ -42,11 +42,11 @@ def g2_generator() -> G2Point:
     return (int(x.coeffs[0]), int(x.coeffs[1])), (int(y.coeffs[0]), int(y.coeffs[1]))
 
 
-def linear_combination(constant: G1Point, terms: Iterable[tuple[int, G1Point]]) -> Any:
-    """constant + sum of scalar * point, in py_ecc's projective form (infinity is possible)."""
-    total = projective(constant)
+def sum_of_products(terms: Iterable[tuple[int, G1Point]]) -> Any:
+    """The sum of scalar * point, in py_ecc's projective form (infinity is possible)."""
+    total = curve.Z1
     for scalar, point in terms:
-        total = curve.add(total, curve.multiply(projective(point), scalar))
+        total = curve.add(total, curve.multiply(projective(point), scalar % SCALAR_ORDER))
     return total
 
 

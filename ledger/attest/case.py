@@ -46,6 +46,8 @@ class Case:
     def __init__(self, bundle: Mapping[str, Any]) -> None:
         self.bundle = bundle
         self.issued: Mapping[str, Any] = bundle["statement"]["payload"]
+        self.proof_holds = False
+        """Set where the proof was found to hold together with others, and need not be looked at again."""
 
     @cached_property
     def agreement(self) -> Agreement:

@@ -1,7 +1,8 @@
 """Groth16 verification over BN254, independent of the prover (py_ecc alone).
 
 Source: Groth, "On the Size of Pairing-based Non-interactive Arguments" (2016), section 3.2; byte
-order of proofs as in EIP-197. About 0.9 s a proof: four Miller loops and one final exponentiation.
+order of proofs as in EIP-197. About 0.9 s a proof: four Miller loops and one final exponentiation. Many proofs
+under one key take one Miller loop each and three for all (:func:`check_proofs`).
 
 A proof can be re-randomised by anyone into another valid proof of the same signals. Identity and
 replay protection therefore belong to the signals (ctx), never to the proof bytes.
@@ -11,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from ledger.app.ports import Randomness
 from ledger.attest import bn254
 from ledger.attest.bn254 import G1Point, G2Point
 from ledger.attest.verification_key import VerificationKey
 from ledger.domain.attested import BASE_ORDER, PROOF_BYTES, SCALAR_ORDER
 from ledger.errors import ProofInvalid
+
+_POWER_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +70,12 @@ def parse_proof(data: bytes) -> Proof:
     return proof
 
 
-def check_proof(key: VerificationKey, signals: Sequence[int], proof: bytes) -> None:
-    """Return if ``proof`` proves ``signals`` under ``key``.
+def well_formed(key: VerificationKey, signals: Sequence[int], proof: bytes) -> Proof:
+    """The proof, where key, signals and bytes are in their one spelling; whether it holds is not looked at.
 
-    Raises ProofInvalid otherwise: a wrong number of signals, a signal not in [0, r) (signals plus r
-    would pass the pairing), what :func:`parse_proof` refuses, or an equation that does not hold.
+    Every verifier of ours asks this first, whichever library then does the pairing: libraries differ in what
+    they reduce, pad or leave unread. Raises ProofInvalid for a wrong number of signals, a signal not in [0, r)
+    (signals plus r would pass the pairing) and what :func:`parse_proof` refuses.
     """
     if len(signals) != key.public_signals:
         raise ProofInvalid(
@@ -79,16 +84,52 @@ def check_proof(key: VerificationKey, signals: Sequence[int], proof: bytes) -> N
         )
     if any(type(value) is not int or not 0 <= value < SCALAR_ORDER for value in signals):
         raise ProofInvalid("a signal is not a field element from 0 to r-1", reason="signal_range")
-    points = parse_proof(proof)
-    weighted = bn254.linear_combination(key.ic[0], zip(signals, key.ic[1:], strict=True))
-    # e(A, B) = e(alpha, beta) * e(IC(signals), gamma) * e(C, delta), as one product equal to 1.
-    holds = bn254.pairing_product_is_one(
-        [
-            (bn254.projective(bn254.negated(points.a)), points.b),
-            (bn254.projective(key.alpha), key.beta),
-            (weighted, key.gamma),
-            (bn254.projective(points.c), key.delta),
-        ]
-    )
-    if not holds:
+    return parse_proof(proof)
+
+
+def check_proof(key: VerificationKey, signals: Sequence[int], proof: bytes) -> None:
+    """Return if ``proof`` proves ``signals`` under ``key``.
+
+    Raises ProofInvalid otherwise: what :func:`well_formed` refuses, or an equation that does not hold.
+    """
+    points = well_formed(key, signals, proof)
+    if not _hold(key, [(1, signals, points)]):
         raise ProofInvalid("the proof does not hold for these signals under this key", reason="pairing")
+
+
+def check_proofs(key: VerificationKey, claims: Sequence[tuple[Sequence[int], bytes]], randomness: Randomness) -> None:
+    """Return if each proof of ``claims`` (signals, proof) proves its signals under ``key``.
+
+    The equations are multiplied together, each to the power of a number of 128 bits that is drawn now, after the
+    proofs are fixed. All points are in groups of the prime order r, so one false equation among them leaves at
+    most one value of its own power for which the product is 1: false proofs pass with a probability of at most
+    2^-128, also where their errors were made to cancel. ``randomness`` must be unpredictable to whoever made
+    the proofs. Source: Bellare, Garay and Rabin, "Fast Batch Verification for Modular Exponentiation and
+    Digital Signatures" (1998), the small exponents test.
+
+    Raises ProofInvalid as :func:`check_proof` does; where the product is not 1 it does not say which proof is false.
+    """
+    weighed = [
+        (int.from_bytes(randomness.bytes(_POWER_BYTES), "big"), signals, well_formed(key, signals, proof))
+        for signals, proof in claims
+    ]
+    if weighed and not _hold(key, weighed):
+        raise ProofInvalid("one of these proofs does not hold for its signals under this key", reason="pairing")
+
+
+def _hold(key: VerificationKey, weighed: Sequence[tuple[int, Sequence[int], Proof]]) -> bool:
+    """Whether the product of the equations, each to its power, holds.
+
+    One equation is e(A, B) = e(alpha, beta) * e(IC(signals), gamma) * e(C, delta). What stands under the same
+    point of the key is summed before it is paired, and all is one product equal to 1.
+    """
+    powers = sum(power for power, _, _ in weighed)
+    columns = zip(*(signals for _, signals, _ in weighed), strict=True)
+    inputs = [sum(power * value for (power, _, _), value in zip(weighed, column, strict=True)) for column in columns]
+    pairs = [(bn254.sum_of_products([(power, bn254.negated(points.a))]), points.b) for power, _, points in weighed]
+    pairs += [
+        (bn254.sum_of_products([(powers, key.alpha)]), key.beta),
+        (bn254.sum_of_products(zip((powers, *inputs), key.ic, strict=True)), key.gamma),
+        (bn254.sum_of_products((power, points.c) for power, _, points in weighed), key.delta),
+    ]
+    return bn254.pairing_product_is_one(pairs)

@@ -2,64 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from enum import IntEnum, StrEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ledger.app.ports import Randomness
 from ledger.attest import checks, seal_checks
 from ledger.attest.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
 from ledger.attest.case import Case
+from ledger.attest.chain_checks import on_chain
+from ledger.attest.groth16 import check_proofs
+from ledger.attest.json_rpc import Ask
 from ledger.attest.opening import opening as check_opening
+from ledger.attest.report import CHAIN, DEV_KEY, UNREADABLE, Exit, Line, Outcome, Report
 from ledger.domain.canonical import parse_canonical, parse_json
 from ledger.domain.schema import Object
 from ledger.errors import DocumentInvalid, SlaLedgerError
 
+__all__ = [
+    "DEV_KEY",
+    "MAX_BUNDLE_BYTES",
+    "MAX_TRUST_BYTES",
+    "WITNESS_QUORUM",
+    "Exit",
+    "Line",
+    "Outcome",
+    "Report",
+    "pinned_logs",
+    "read_bundle",
+    "read_document",
+    "read_opening",
+    "read_trust",
+    "verify_bundle",
+    "verify_bundles",
+]
 
-class Outcome(StrEnum):
-    """What became of one line of the report."""
-
-    PASS = "PASS"  # noqa: S105  # a verdict, not a password
-    FAIL = "FAIL"
-    NOT_CHECKED = "NOT CHECKED"
-    ASSUMED = "ASSUMED"
-
-
-class Exit(IntEnum):
-    """How ``sla-ledger verify`` ends; 2 is bad input, from the error tree."""
-
-    HOLDS = 0
-    FAILED = 1
-    NOT_PINNED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the report: which check, its outcome, and a sentence for people."""
-
-    check: str
-    outcome: Outcome
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """All lines in order, and what a bundle alone cannot establish."""
-
-    lines: tuple[Line, ...]
-    not_established: tuple[str, ...]
-    dev_key: bool
-
-    def exit_code(self, *, accept_dev: bool) -> Exit:
-        """0: all checks pass against pins; 1: one failed; 3: consistent, but unpinned or under a dev key."""
-        if any(line.outcome is Outcome.FAIL for line in self.lines):
-            return Exit.FAILED
-        assumed = {line.check for line in self.lines if line.outcome is Outcome.ASSUMED}
-        return Exit.NOT_PINNED if assumed - ({DEV_KEY} if accept_dev else set()) else Exit.HOLDS
-
-
-DEV_KEY = "dev key"
 WITNESS_QUORUM = "witness quorum"
 
 _ALWAYS: tuple[tuple[str, Callable[[Case], str]], ...] = (
@@ -102,10 +81,46 @@ def read_trust(data: bytes) -> Mapping[str, Any]:
 
 
 def verify_bundle(
-    bundle: Mapping[str, Any], trust: Mapping[str, Any] | None = None, opening: Mapping[str, Any] | None = None
+    bundle: Mapping[str, Any],
+    trust: Mapping[str, Any] | None = None,
+    opening: Mapping[str, Any] | None = None,
+    ask: Ask | None = None,
 ) -> Report:
-    """Check a bundle that ``read_bundle`` gave, against pins and an opening where they are given. Never raises."""
-    case = Case(bundle)
+    """Check a bundle that ``read_bundle`` gave, against pins, an opening and a node where they are given.
+
+    Never raises.
+    """
+    return _report(Case(bundle), trust, opening, ask)
+
+
+def verify_bundles(
+    bundles: Sequence[Mapping[str, Any]],
+    trust: Mapping[str, Any] | None,
+    randomness: Randomness,
+    ask: Ask | None = None,
+) -> tuple[Report, ...]:
+    """The reports on several bundles, in their order; proofs under one key are checked together. Never raises.
+
+    Where they do not all hold, each is checked by itself, so that the report on the false one says so.
+    ``randomness`` must be unpredictable to whoever made the bundles (``groth16.check_proofs``).
+    """
+    cases = [Case(bundle) for bundle in bundles]
+    under: dict[bytes, list[Case]] = {}
+    for case in cases:
+        # What does not even have a key, or six signals, is for its own line to say.
+        with contextlib.suppress(SlaLedgerError, *UNREADABLE):
+            under.setdefault(case.verification_key.circuit_id(), []).append(case)
+    for together in under.values():
+        with contextlib.suppress(SlaLedgerError, *UNREADABLE):
+            claims = [(case.signals.as_tuple(), bytes.fromhex(case.proof["proof"])) for case in together]
+            check_proofs(together[0].verification_key, claims, randomness)
+            for case in together:
+                case.proof_holds = True
+    return tuple(_report(case, trust, None, ask) for case in cases)
+
+
+def _report(case: Case, trust: Mapping[str, Any] | None, opening: Mapping[str, Any] | None, ask: Ask | None) -> Report:
+    bundle = case.bundle
     lines = [_line(case, name, check) for name, check in _ALWAYS]
     if bundle["telemetry"] is not None:
         lines += [_line(case, name, check) for name, check in _SEALED]
@@ -122,13 +137,16 @@ def verify_bundle(
         lines.append(_line(case, "opening", lambda case: check_opening(case, opening)))
     else:
         lines.append(Line("opening", Outcome.NOT_CHECKED, "no counts were given; the totals stand as stated"))
+    if ask is not None:
+        lines += on_chain(case, ask)
     lines += _pins(bundle, trust)
     witnessed = False
     if trust is not None and "witnesses" in trust:
         witnesses = trust["witnesses"]
         lines.append(_line(case, WITNESS_QUORUM, lambda case: checks.witness_quorum(case, witnesses)))
         witnessed = lines[-1].outcome is Outcome.PASS
-    not_established = _not_established(bundle, dev, opened=opening is not None, witnessed=witnessed)
+    standing = {line.check for line in lines if line.outcome is Outcome.PASS}
+    not_established = _not_established(bundle, dev, standing, opened=opening is not None, witnessed=witnessed)
     return Report(tuple(lines), not_established, dev)
 
 
@@ -146,7 +164,7 @@ def _line(case: Case, name: str, check: Callable[[Case], str]) -> Line:
         return Line(name, Outcome.PASS, check(case))
     except SlaLedgerError as error:
         return Line(name, Outcome.FAIL, error.message)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         # A hostile value may reach a library that refuses it in its own words (a date past the calendar's end).
         # What cannot be evaluated does not hold; a traceback would leave the reader without the other lines.
         return Line(name, Outcome.FAIL, f"cannot be evaluated ({type(error).__name__}: {error})")
@@ -233,10 +251,17 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 96 else text[:93] + "..."
 
 
-def _not_established(bundle: Mapping[str, Any], dev: bool, *, opened: bool, witnessed: bool) -> tuple[str, ...]:
-    """What a reader must find out elsewhere; kept in step with docs/attestation-format.md, section 12."""
+def _not_established(
+    bundle: Mapping[str, Any], dev: bool, standing: set[str], *, opened: bool, witnessed: bool
+) -> tuple[str, ...]:
+    """What a reader must find out elsewhere; kept in step with docs/attestation-format.md, section 12.
+
+    ``standing``: the checks that passed.
+    """
     found = []
-    if bundle["anchor"] is not None:
+    if bundle["anchor"] is not None and {f"{CHAIN}: block", f"{CHAIN}: event", f"{CHAIN}: final"} <= standing:
+        found.append("that the node that was asked tells the truth about its chain")
+    elif bundle["anchor"] is not None:
         found.append("whether the anchoring transaction succeeded, in which block it stands, and whether that is final")
     if bundle["telemetry"] is not None:
         found.append("when the blocks were sealed, other than by the log's own clock")

@@ -37,7 +37,7 @@ COMMANDS = {
     "opening": Subcommand("ledger.cli.evidence:opening", "Export the counts behind a bundle.", "server,prove"),
     "trust": Subcommand("ledger.cli.evidence:trust", "Export pins to check bundles against.", "server,prove"),
     "explain": Subcommand("ledger.cli.explain:explain", "Show every number of a statement or bundle."),
-    "verify": Subcommand("ledger.cli.verify:verify", "Verify a statement's bundle offline."),
+    "verify": Subcommand("ledger.cli.verify:verify", "Verify bundles of statements, offline or with a node."),
     "equivocation": Subcommand("ledger.cli.equivocation:equivocation", "Prove that a log contradicts itself."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
     "observe": Subcommand(
@@ -77,7 +77,7 @@ Exit codes:
   0  done (a withheld statement is done, too)
   1  done, but a check failed (fsck: findings), or --strict met a row that could not be used
   2  the input cannot be used; nothing was written
-  3  verify: consistent, but not pinned by a trust file
+  3  verify: consistent, but not pinned by a trust file, or not settled on the chain that was asked
 """
 
 

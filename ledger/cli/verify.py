@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,38 +11,68 @@ import click
 
 from ledger.attest import verification
 from ledger.attest.bundle_schema import MAX_BUNDLE_BYTES
-from ledger.attest.verification import Line, Outcome, Report
+from ledger.attest.json_rpc import HttpNode
+from ledger.attest.verification import Exit, Line, Outcome, Report
 from ledger.cli import output
-from ledger.errors import BadInput, DocumentInvalid
+from ledger.errors import BadInput, DocumentInvalid, SettingInvalid
 
 _COLOURS = {Outcome.PASS: "green", Outcome.FAIL: "red", Outcome.NOT_CHECKED: "yellow", Outcome.ASSUMED: "yellow"}
 
 
+class _OwnRandomness:
+    """From the operating system, so that whoever made the bundles cannot foresee it."""
+
+    def bytes(self, count: int) -> bytes:
+        return secrets.token_bytes(count)
+
+
 @click.command()
-@click.argument("bundle", type=click.Path(path_type=Path))
+@click.argument("bundles", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="BUNDLE...")
 @click.option("--trust", type=click.Path(path_type=Path), help="Trust file: the keys, circuits and chain you accept.")
 @click.option("--opening", type=click.Path(path_type=Path), help="Counts and salts, to work out every number again.")
+@click.option("--rpc", metavar="URL", help="A node of the chain, asked whether the statement stands there.")
 @click.option("--accept-dev", is_flag=True, help="Accept a proof under a development key, which its maker can forge.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
 def verify(
-    context: click.Context, bundle: Path, trust: Path | None, opening: Path | None, accept_dev: bool, as_json: bool
+    context: click.Context,
+    bundles: tuple[Path, ...],
+    trust: Path | None,
+    opening: Path | None,
+    rpc: str | None,
+    accept_dev: bool,
+    as_json: bool,
 ) -> None:
-    """Verify BUNDLE, a statement's evidence, without a database or a service.
+    """Verify each BUNDLE, a statement's evidence, without a database or a service.
+
+    Proofs of several bundles under one key are checked together. With --rpc a node is asked, too; it is believed
+    only as far as "by this node".
 
     Exit codes: 0 every check holds against the pins; 1 a check failed; 2 a file cannot be used;
-    3 consistent, but nothing is pinned or a development key was not accepted.
+    3 consistent, but nothing is pinned, a development key was not accepted, or the node that was asked did not
+    answer, or shows the statement as superseded or not final yet.
     """
-    report = verification.verify_bundle(
-        read_document(bundle, verification.read_bundle),
-        None if trust is None else read_document(trust, verification.read_trust),
-        None if opening is None else read_document(opening, verification.read_opening),
-    )
-    exit_code = report.exit_code(accept_dev=accept_dev)
-    if as_json:
-        output.print_json(_document(report, exit_code))
+    if opening is not None and len(bundles) != 1:
+        raise SettingInvalid("--opening belongs to one bundle: verify that one by itself", setting="--opening")
+    ask = None if rpc is None else HttpNode(rpc).ask
+    read = [read_document(bundle, verification.read_bundle) for bundle in bundles]
+    pins = None if trust is None else read_document(trust, verification.read_trust)
+    if len(read) == 1:
+        opened = None if opening is None else read_document(opening, verification.read_opening)
+        reports: Sequence[Report] = [verification.verify_bundle(read[0], pins, opened, ask)]
     else:
-        _print(report, exit_code)
+        reports = verification.verify_bundles(read, pins, _OwnRandomness(), ask)
+    codes = [report.exit_code(accept_dev=accept_dev) for report in reports]
+    exit_code = next(code for code in (Exit.FAILED, Exit.NOT_PINNED, Exit.HOLDS) if code in codes)
+    if as_json:
+        documents = [_document(report, code) for report, code in zip(reports, codes, strict=True)]
+        named = [{"file": str(path), **document} for path, document in zip(bundles, documents, strict=True)]
+        output.print_json(documents[0] if len(named) == 1 else {"exit_code": int(exit_code), "bundles": named})
+    else:
+        for path, report, code in zip(bundles, reports, codes, strict=True):
+            if len(bundles) > 1:
+                click.echo(f"{path}:")
+            _print(report, code)
     context.exit(exit_code)
 
 

@@ -46,7 +46,11 @@ def test_the_main_job_on_a_node(node: Anvil, tmp_path: Path, key_cache: Path) ->
     assert (trust["chain_id"], trust["registry"]) == ("31337", deployed["registry"])
     receipt = node.call("eth_getTransactionReceipt", bundle["anchor"]["tx_hash"])
     assert receipt["blockHash"] == bundle["anchor"]["block_hash"]
-    run("verify", str(out / "bundle.json"), "--trust", str(out / "trust.json"), "--accept-dev", key_cache=key_cache)
+    verify = ["verify", str(out / "bundle.json"), "--trust", str(out / "trust.json"), "--accept-dev"]
+    run(*verify, key_cache=key_cache)
+    node.mine(70)
+    lines = run(*verify, "--rpc", node.url, key_cache=key_cache)["lines"]
+    assert {line["outcome"] for line in lines if line["check"].startswith("chain: ")} == {"PASS"}
 
 
 def test_money_is_given_away_on_test_chains_alone(tmp_path: Path, key_cache: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from py_ecc.fields import optimized_bn128_FQ2 as FQ2
 from py_ecc.optimized_bn128 import optimized_curve as curve
 
-from ledger.attest.bn254 import G1Point, G2Point, linear_combination, negated, projective
+from ledger.attest.bn254 import G1Point, G2Point, negated, projective, sum_of_products
 from ledger.attest.groth16 import Proof
 from ledger.attest.verification_key import VerificationKey
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
@@ -22,7 +22,7 @@ def rerandomised(proof: Proof, factor: int) -> Proof:
 
 def forged_where_delta_is_gamma(key: VerificationKey, signals: tuple[int, ...]) -> Proof:
     """A "proof" of any signals under a key whose delta is its gamma: A = alpha, B = beta, C = -IC(signals)."""
-    weighted = linear_combination(key.ic[0], zip(signals, key.ic[1:], strict=True))
+    weighted = sum_of_products(zip((1, *signals), key.ic, strict=True))
     return Proof(key.alpha, key.beta, negated(_affine_g1(weighted)))
 
 

@@ -81,6 +81,53 @@ def test_the_report_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["not_established"]
 
 
+# --- several bundles, and a node -----------------------------------------------------------------
+
+NEXT_DAY = examples.VECTORS / "bundle_next_day.json"
+
+
+def test_several_bundles_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(BUNDLE, NEXT_DAY, WITHHELD, "--trust", TRUST, "--accept-dev", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [Path(each["file"]) for each in report["bundles"]] == [BUNDLE, NEXT_DAY, WITHHELD]
+    assert [each["exit_code"] for each in report["bundles"]] == [0, 0, 0]
+
+
+def test_the_worst_of_several_decides_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forged = examples.forger()
+    forged.bundle["anchor"]["tx_hash"] = "0x" + "ab" * 32
+    path = tmp_path / "forged.json"
+    path.write_bytes(forged.sign())
+    assert run(WITHHELD, path, "--trust", TRUST, "--accept-dev") == 1
+    first, second = capsys.readouterr().out.split(f"{path}:\n")
+    assert first.startswith(f"{WITHHELD}:\n")
+    assert "does not hold" not in first
+    assert "does not hold: anchor;" in second
+    assert run(WITHHELD, BUNDLE, "--trust", TRUST) == 3
+
+
+def test_an_opening_belongs_to_one_bundle(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(BUNDLE, NEXT_DAY, "--opening", OPENING) == 2
+    assert "--opening belongs to one bundle" in capsys.readouterr().err
+
+
+def test_a_node_that_is_away_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(BUNDLE, "--trust", TRUST, "--accept-dev", "--rpc", "http://127.0.0.1:9/k3y") == 3
+    out = capsys.readouterr().out
+    assert "NOT CHECKED  chain: id             the node at 127.0.0.1:9 does not answer" in out
+    assert "k3y" not in out
+
+
+def test_an_unproved_statement_needs_no_node(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(WITHHELD, "--trust", TRUST, "--rpc", "http://127.0.0.1:9/") == 0
+    assert "an unproved statement stands on no chain" in capsys.readouterr().out
+
+
+def test_what_is_no_node_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(BUNDLE, "--rpc", "localhost:8545") == 2
+    assert "--rpc must be the http or https URL of a node" in capsys.readouterr().err
+
+
 # --- files that cannot be used -----------------------------------------------------------------
 
 UNUSABLE = {

@@ -1,0 +1,60 @@
+"""What a verifier reports: lines, what no bundle establishes, and how the command ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+DEV_KEY = "dev key"
+CHAIN = "chain"
+"""How the names of checks begin that a node was asked for."""
+UNREADABLE = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What libraries raise in their own words about a hostile value. What cannot be evaluated does not hold."""
+
+
+class Outcome(StrEnum):
+    """What became of one line of the report."""
+
+    PASS = "PASS"  # noqa: S105  # a verdict, not a password
+    FAIL = "FAIL"
+    NOT_CHECKED = "NOT CHECKED"
+    ASSUMED = "ASSUMED"
+
+
+class Exit(IntEnum):
+    """How ``sla-ledger verify`` ends; 2 is bad input, from the error tree."""
+
+    HOLDS = 0
+    FAILED = 1
+    NOT_PINNED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the report: which check, its outcome, and a sentence for people."""
+
+    check: str
+    outcome: Outcome
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All lines in order, and what a bundle alone cannot establish."""
+
+    lines: tuple[Line, ...]
+    not_established: tuple[str, ...]
+    dev_key: bool
+
+    def exit_code(self, *, accept_dev: bool) -> Exit:
+        """0: all checks pass against pins; 1: one failed; 3: consistent, but unpinned, under a dev key, or not
+        settled on a chain that was asked."""
+        if any(line.outcome is Outcome.FAIL for line in self.lines):
+            return Exit.FAILED
+        # Who asks a node wants its answer: none is no more than an assumption.
+        assumed = {
+            line.check
+            for line in self.lines
+            if line.outcome is Outcome.ASSUMED or (line.outcome is Outcome.NOT_CHECKED and line.check.startswith(CHAIN))
+        }
+        return Exit.NOT_PINNED if assumed - ({DEV_KEY} if accept_dev else set()) else Exit.HOLDS
