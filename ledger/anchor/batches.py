@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from eth_account.signers.local import LocalAccount
 from eth_typing import ChecksumAddress
 from eth_utils import keccak
 from web3 import Web3
@@ -17,6 +16,7 @@ from web3.types import EventData, TxReceipt
 
 from ledger.anchor.abi import contract_build
 from ledger.anchor.sender import Call, Sender
+from ledger.anchor.signers import Signer
 from ledger.merkle.checkpoint import Checkpoint
 
 _ANCHOR_GAS: Final = 120_000
@@ -53,7 +53,7 @@ class BatchRegistry:
 
     def anchor(
         self,
-        issuer: LocalAccount,
+        issuer: Signer,
         checkpoint: Checkpoint,
         batch_root: bytes,
         *,

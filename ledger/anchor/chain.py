@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from eth_account.signers.local import LocalAccount
 from eth_typing import ChecksumAddress
 from eth_utils import keccak, to_canonical_address, to_checksum_address
 from web3 import Web3
@@ -17,6 +16,7 @@ from web3.types import EventData, TxReceipt
 from ledger.anchor.abi import ContractName, contract_build
 from ledger.anchor.registration import abi_value
 from ledger.anchor.sender import Call, Sender
+from ledger.anchor.signers import Signer
 from ledger.anchor.verifier_key import circuit_id, constructor_words, refuse_dev_key
 from ledger.app.evidence import Registration
 from ledger.domain.attested import PROOF_BYTES, SIGNAL_COUNT
@@ -150,7 +150,7 @@ class AnchorChain:
 
     @classmethod
     def deploy(
-        cls, w3: Web3, sender: Sender, deployer: LocalAccount, *, admin: str, registrar: str, now_s: int
+        cls, w3: Web3, sender: Sender, deployer: Signer, *, admin: str, registrar: str, now_s: int
     ) -> AnchorChain:
         """The registry of a deployer: deployed as its first transaction, or found there if it was before.
 
@@ -173,7 +173,7 @@ class AnchorChain:
 
     def deploy_verifier(
         self,
-        deployer: LocalAccount,
+        deployer: Signer,
         verification_key: Mapping[str, Any],
         *,
         dev_unsafe: bool,
@@ -197,7 +197,7 @@ class AnchorChain:
 
     def add_verifier(
         self,
-        registrar: LocalAccount,
+        registrar: Signer,
         verifier: DeployedVerifier,
         *,
         dev_unsafe: bool,
@@ -210,9 +210,7 @@ class AnchorChain:
         call = Call(self.registry, data, _VERIFIER_GAS, "add the verifier", effect)
         return self._sender.send(registrar, call, now_s=now_s)
 
-    def retire_verifier(
-        self, registrar: LocalAccount, circuit: bytes, *, now_s: int, effect: str | None = None
-    ) -> TxReceipt:
+    def retire_verifier(self, registrar: Signer, circuit: bytes, *, now_s: int, effect: str | None = None) -> TxReceipt:
         """Have the registry accept no proof of a circuit any more, for good."""
         call = Call(
             self.registry, self._encode("retireVerifier", circuit), _VERIFIER_GAS, "retire the verifier", effect
@@ -221,7 +219,7 @@ class AnchorChain:
 
     def register(
         self,
-        issuer: LocalAccount,
+        issuer: Signer,
         registration: Registration,
         customer_signature: bytes,
         *,
@@ -242,7 +240,7 @@ class AnchorChain:
         return Call(self.registry, data, _RECORD_GAS, "record the statement", effect)
 
     def verify_and_record(
-        self, party: LocalAccount, statement: Statement, *, now_s: int, effect: str | None = None
+        self, party: Signer, statement: Statement, *, now_s: int, effect: str | None = None
     ) -> RecordOutcome:
         """Have the registry check a statement's proof and record it, as issuer or customer."""
         receipt = self._sender.send(party, self.record_call(statement, effect), now_s=now_s)

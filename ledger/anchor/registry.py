@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from eth_account.signers.local import LocalAccount
-
 from ledger.anchor.chain import AnchorChain, Statement, signals_hash
 from ledger.anchor.registration import registration_digest, sla_id
+from ledger.anchor.signers import Signer
 from ledger.anchor.verifier_key import refuse_dev_key
 from ledger.app.evidence import Anchored, Recording, Registration, Standing
 from ledger.domain.instant import SECOND_NS, Clock
@@ -23,7 +22,7 @@ class RegistryAnchor:
     Every call looks at the chain first, so repeating one after a crash changes nothing.
     """
 
-    def __init__(self, chain: AnchorChain, *, issuer: LocalAccount, deployer: LocalAccount, clock: Clock) -> None:
+    def __init__(self, chain: AnchorChain, *, issuer: Signer, deployer: Signer, clock: Clock) -> None:
         self._chain = chain
         self._issuer = issuer
         self._deployer = deployer

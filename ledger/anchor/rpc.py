@@ -27,15 +27,27 @@ _JUDGED: Final = frozenset({"eth_call", "eth_sendRawTransaction"})
 
 
 class RpcProvider(HTTPProvider):
-    """One node. Raises ChainUnavailable, naming its host alone, for everything but a well-formed answer."""
+    """One node, or what is ``called`` otherwise and named by another ``setting``.
 
-    def __init__(self, url: str, *, timeout_s: float = REQUEST_TIMEOUT_S) -> None:
+    Raises ChainUnavailable, naming its host alone, for everything but a well-formed answer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_s: float = REQUEST_TIMEOUT_S,
+        called: str = "the node",
+        setting: str = "SLA_LEDGER_CHAIN_RPC",
+    ) -> None:
         # Repeating is the outbox's business: what waits here would hold a worker.
         super().__init__(URI(url), {"timeout": (CONNECT_TIMEOUT_S, timeout_s)}, exception_retry_configuration=None)
-        self._host = shown_host(url)
+        self.host = shown_host(url)
+        self._called = called
+        self._setting = setting
 
     def __str__(self) -> str:
-        return f"RPC connection to {self._host}"
+        return f"RPC connection to {self.host}"
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
         data = self.encode_rpc_request(method, params)
@@ -59,8 +71,8 @@ class RpcProvider(HTTPProvider):
     def _refuse(self, what: str) -> NoReturn:
         # Without its cause, which quotes the URL.
         raise ChainUnavailable(
-            f"the node at {self._host} {what}; check SLA_LEDGER_CHAIN_RPC and the node",
-            host=self._host,
+            f"{self._called} at {self.host} {what}; check {self._setting} and {self._called}",
+            host=self.host,
             retry_after_s=RETRY_AFTER_S,
         ) from None
 

@@ -18,7 +18,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-from eth_account.signers.local import LocalAccount
 from eth_tester.exceptions import TransactionFailed
 from eth_typing import ChecksumAddress
 from eth_utils import to_checksum_address
@@ -30,6 +29,7 @@ from web3.types import TxParams, TxReceipt, Wei
 
 from ledger.anchor.fees import FeePolicy, Fees, fields_of
 from ledger.anchor.reverts import refusal
+from ledger.anchor.signers import Signer
 from ledger.app.ports import Database, StoredTransaction
 from ledger.errors import AnchorRefused, ChainUnavailable
 
@@ -85,7 +85,7 @@ class Sender:
         self._alone: AbstractContextManager[Any] = nullcontext() if pin_block_time is None else threading.RLock()
         self.chain_id = w3.eth.chain_id
 
-    def send(self, account: LocalAccount, call: Call, *, now_s: int) -> TxReceipt:
+    def send(self, account: Signer, call: Call, *, now_s: int) -> TxReceipt:
         """Send one call and wait for its receipt; of an effect that is stored already, that transaction's receipt.
 
         ``now_s`` (Unix seconds) becomes the block's time on the embedded chain. Raises AnchorRefused with the
@@ -169,9 +169,10 @@ class Sender:
         # A node that is just changing branches may still give a receipt from the one it leaves.
         return receipt if bytes(block["hash"]) == bytes(receipt["blockHash"]) else None
 
-    def _signed(self, account: LocalAccount, call: Call, now_s: int) -> StoredTransaction:
+    def _signed(self, account: Signer, call: Call, now_s: int) -> StoredTransaction:
         """Simulate the call, and sign and store it with the next nonce unless another process did so meanwhile."""
         with _talking(call.purpose, sender=account.address):
+            self._require_same_chain()
             self._send_from(account.address)
             pinned_s = self._pin_block_time(now_s) if self._pin_block_time is not None else None
             latest = self._w3.eth.get_block("latest")
@@ -235,7 +236,7 @@ class Sender:
         except Web3Exception as error:
             raise refusal(error, purpose) from error
 
-    def _deliver(self, account: LocalAccount, transaction: StoredTransaction) -> TxReceipt:
+    def _deliver(self, account: Signer, transaction: StoredTransaction) -> TxReceipt:
         """The receipt of a stored transaction, which is sent, and sent again, until the chain has it."""
         tx_hash, purpose = transaction.tx_hash, transaction.purpose
         deadline_s, send_at_s, pause_s = self._monotonic_s() + self._receipt_timeout_s, 0.0, _POLL_S
@@ -256,7 +257,7 @@ class Sender:
                 pause_s = min(2 * pause_s, _SLOWEST_POLL_S)
         return receipt
 
-    def _replace_stuck(self, account: LocalAccount) -> None:
+    def _replace_stuck(self, account: Signer) -> None:
         """Offer more for the first transaction of an account that is in no block, if it missed too many of them.
 
         Those after it wait for it, whatever they offer. The new attempt is stored; sending it is the next step.
@@ -332,9 +333,22 @@ class Sender:
             attempts = tx.chain.at_nonce(self.chain_id, transaction.sender, transaction.nonce)
         if any(self._knows(attempt.tx_hash) for attempt in attempts):
             return None
+        self._require_same_chain()
         with self._database.begin() as tx:
             tx.chain.superseded(transaction.tx_hash)
         raise _superseded(transaction)
+
+    def _require_same_chain(self) -> None:
+        """What another chain says of nonces would be noted as this one's. Raises ChainUnavailable."""
+        found = self._w3.eth.chain_id
+        if found != self.chain_id:
+            raise ChainUnavailable(
+                f"the node was on chain {self.chain_id} and is on chain {found} now; check SLA_LEDGER_CHAIN_RPC, and "
+                "start again if another chain is meant",
+                chain_id=self.chain_id,
+                found=found,
+                retry_after_s=_RETRY_AFTER_S,
+            )
 
     def _knows(self, tx_hash: str) -> bool:
         """Whether the node has a transaction, in a block or in its pool."""

@@ -26,6 +26,7 @@ class ChainSettings:
     ``rpc_url`` may hold a key, so it is never shown. ``registry`` is the address of a deployed registry; None: that
     of the deployer's key. ``confirmations`` None takes ``confirmations_on`` the chain. No transaction offers more than
     ``max_fee_gwei`` for a unit of gas; one that missed ``replace_after_blocks`` blocks is replaced by a dearer one.
+    ``signed_elsewhere`` has the addresses of ``deployer`` and ``issuer`` whose keys the signer at ``signer_url`` holds.
     """
 
     rpc_url: str | None = field(default=None, repr=False)
@@ -33,6 +34,8 @@ class ChainSettings:
     confirmations: int | None = None
     max_fee_gwei: int = DEFAULT_MAX_FEE_GWEI
     replace_after_blocks: int = DEFAULT_REPLACE_AFTER_BLOCKS
+    signer_url: str | None = field(default=None, repr=False)
+    signed_elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     def confirmations_on(self, chain_id: int) -> int:
         """Blocks that must stand, the transaction's own included, before an anchor counts as confirmed.
@@ -60,6 +63,7 @@ def read_chain_settings(environ: Mapping[str, str]) -> ChainSettings:
             f"SLA_LEDGER_REGISTRY={registry[:50]!r} is no address; write 0x and 40 hex digits",
             setting="SLA_LEDGER_REGISTRY",
         )
+    signer, addresses = _read_signer(environ, url)
     confirmations = _count(environ, "SLA_LEDGER_CONFIRMATIONS", MAX_CONFIRMATIONS)
     max_fee = _count(environ, "SLA_LEDGER_MAX_FEE_GWEI", HIGHEST_MAX_FEE_GWEI)
     replace_after = _count(environ, "SLA_LEDGER_REPLACE_AFTER_BLOCKS", MAX_CONFIRMATIONS)
@@ -76,7 +80,27 @@ def read_chain_settings(environ: Mapping[str, str]) -> ChainSettings:
         confirmations,
         max_fee or DEFAULT_MAX_FEE_GWEI,
         replace_after or DEFAULT_REPLACE_AFTER_BLOCKS,
+        signer,
+        addresses,
     )
+
+
+def _read_signer(environ: Mapping[str, str], node: str | None) -> tuple[str | None, Mapping[str, str]]:
+    url = environ.get("SLA_LEDGER_SIGNER_RPC") or None
+    names = {role: f"SLA_LEDGER_SIGNER_{role.upper()}" for role in ("deployer", "issuer")}
+    addresses = {role: environ[name] for role, name in names.items() if environ.get(name)}
+    for role, address in addresses.items():
+        if _ADDRESS.fullmatch(address) is None:
+            raise SettingInvalid(
+                f"{names[role]}={address[:50]!r} is no address; write 0x and 40 hex digits", setting=names[role]
+            )
+    if (url is None and addresses) or (url is not None and not (is_http_url(url) and addresses and node)):
+        raise SettingInvalid(
+            "a signer needs SLA_LEDGER_SIGNER_RPC, the http:// or https:// URL it is asked at, at least one of "
+            f"{' and '.join(names.values())}, whose key it holds, and SLA_LEDGER_CHAIN_RPC: set all of them, or none",
+            setting="SLA_LEDGER_SIGNER_RPC",
+        )
+    return url, addresses
 
 
 def _count(environ: Mapping[str, str], name: str, highest: int) -> int | None:

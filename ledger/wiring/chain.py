@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Final, Protocol, TypedDict
 
 from eth_account import Account
-from eth_account.signers.local import LocalAccount
 from eth_typing import ChecksumAddress
 from eth_utils import to_checksum_address
 from web3 import Web3
@@ -22,6 +21,7 @@ from ledger.anchor.registry import RegistryAnchor
 from ledger.anchor.replay import ReplayReport, replay
 from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.sender import Sender
+from ledger.anchor.signers import Signer
 from ledger.app.ports import Database, StoredTransaction
 from ledger.app.queries import ChainStatus, ChainTransactionStatus
 from ledger.domain.attested import TEST_CHAIN_IDS
@@ -39,8 +39,8 @@ ERROR_KEPT_S: Final = 15.0
 class ChainAccounts:
     """Who pays and signs on the chain."""
 
-    deployer: LocalAccount
-    issuer: LocalAccount
+    deployer: Signer
+    issuer: Signer
 
     @classmethod
     def from_secrets(cls, *, deployer: bytes, issuer: bytes) -> ChainAccounts:
@@ -243,7 +243,7 @@ class RpcChain:
         if not self._w3.eth.get_code(address):
             raise _no_registry(address, self._sender.chain_id, named=self._settings.registry is not None)
 
-    def _require_funds(self, deployer: LocalAccount, registry: str) -> None:
+    def _require_funds(self, deployer: Signer, registry: str) -> None:
         """Said before anything is signed: a transaction that cannot be paid would keep its nonce for good."""
         if not self._w3.eth.get_code(to_checksum_address(registry)) and not self._w3.eth.get_balance(deployer.address):
             issuer = self._accounts.issuer.address
@@ -266,7 +266,7 @@ def open_chain(database: Database, accounts: ChainAccounts, genesis_timestamp_s:
     return ReplayedChain(anchor, report)
 
 
-def _deployed(w3: Web3, sender: Sender, deployer: LocalAccount, clock: Clock) -> AnchorChain:
+def _deployed(w3: Web3, sender: Sender, deployer: Signer, clock: Clock) -> AnchorChain:
     address = deployer.address
     now_s = clock.now_ns() // SECOND_NS
     return AnchorChain.deploy(w3, sender, deployer, admin=address, registrar=address, now_s=now_s)

@@ -40,6 +40,7 @@ from ledger.resources import resource_dir
 from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
+from ledger.wiring.chain_accounts import chain_accounts
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.collectors import KeyringCollectors
@@ -150,9 +151,7 @@ class Services:
         return self.chain_identity
 
     def _chain_accounts(self) -> ChainAccounts:
-        return ChainAccounts.from_secrets(
-            deployer=self.keyring.secret("deployer-evm"), issuer=self.keyring.secret("issuer-evm")
-        )
+        return chain_accounts(self.keyring, self.chain_settings, os.environ)
 
     @cached_property
     def runner(self) -> OutboxRunner:

@@ -82,7 +82,7 @@ class FaultyRpc:
     def __init__(self, target: str, seed: int, faults: Sequence[Fault] = FAULTS) -> None:
         self.share = 0.0
         self.committed: list[Fault] = []
-        self._target = target
+        self.target = target
         self._random = random.Random(seed)
         self._faults = faults
         self._drawing = threading.Lock()
@@ -91,7 +91,7 @@ class FaultyRpc:
     def answer(self, body: bytes) -> bytes | int:
         def forward() -> Any:
             headers = {"Content-Type": "application/json"}
-            return requests.post(self._target, data=body, headers=headers, timeout=30).json()
+            return requests.post(self.target, data=body, headers=headers, timeout=30).json()
 
         with self._drawing:
             fault = self._random.choice(self._faults) if self._random.random() < self.share else None

@@ -1,0 +1,49 @@
+"""The accounts of a deployment on its chain: keys of files, of the environment, or of a signer elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from eth_account import Account
+from eth_utils import to_checksum_address
+
+from ledger.anchor.signers import RemoteAccount, Signer
+from ledger.errors import SettingInvalid
+from ledger.settings import ChainSettings
+from ledger.wiring.chain import ChainAccounts
+from ledger.wiring.keyring import Keyring
+
+_KEY: Final = re.compile(r"(0x)?[0-9a-fA-F]{64}")
+
+
+def chain_accounts(keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str]) -> ChainAccounts:
+    """Deployer and issuer: each of the signer that the settings name, else of the environment, else of ``keyring``.
+
+    Raises ``SettingInvalid`` for a key of the environment that is none, ``KeyFileUnusable`` for a file that is.
+    """
+    deployer, issuer = (_account(role, keyring, settings, environ) for role in ("deployer", "issuer"))
+    return ChainAccounts(deployer, issuer)
+
+
+def _account(role: str, keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str]) -> Signer:
+    elsewhere = settings.signed_elsewhere.get(role)
+    if elsewhere is not None and settings.signer_url is not None:
+        return RemoteAccount(settings.signer_url, to_checksum_address(elsewhere))
+    name = f"SLA_LEDGER_{role.upper()}_KEY"
+    text = environ.get(name)
+    if not text:
+        return _local(keyring.secret(f"{role}-evm"))
+    if _KEY.fullmatch(text) is None:
+        # Not repeated: it may be a key with one digit missing.
+        raise SettingInvalid(f"{name} is no key; write 64 hex digits, or leave it out", setting=name)
+    try:
+        return _local(bytes.fromhex(text.removeprefix("0x")))
+    except Exception:  # zero, or not below the order of the curve
+        raise SettingInvalid(f"{name} is no key of secp256k1; make another one", setting=name) from None
+
+
+def _local(secret: bytes) -> Signer:
+    account: Signer = Account.from_key(secret)
+    return account

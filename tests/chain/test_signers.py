@@ -1,0 +1,233 @@
+"""Keys of files, of the environment and of a signer elsewhere, whose answers are used only where they are right."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_utils import to_checksum_address
+
+from ledger.anchor.sender import Call, Sender
+from ledger.anchor.signers import RemoteAccount
+from ledger.errors import AnchorRefused, ChainUnavailable, KeyFileUnusable, SettingInvalid
+from ledger.settings import ChainSettings, read_chain_settings
+from ledger.wiring.chain import ChainAccounts, RpcChain
+from ledger.wiring.chain_accounts import chain_accounts
+from ledger.wiring.keyring import Keyring
+from tests.chain.conftest import ACCOUNTS, chain_of, recordings, sent
+from tests.conformance.samples import SeededRandomness, StepClock
+from tests.support.anvil import Anvil, running_anvil
+from tests.support.faulty_rpc import faulty_rpc
+from tests.support.settled import Settled
+from tests.support.signer import SECRET, HttpSigner, http_signer, other_account
+from tests.support.stuck import attempts, by_hand, hurried, too_dear
+
+pytestmark = pytest.mark.slow
+
+NODE = {"SLA_LEDGER_CHAIN_RPC": "http://node"}
+ELSEWHERE = other_account().address
+
+
+@pytest.fixture
+def signer() -> Iterator[HttpSigner]:
+    with http_signer(ACCOUNTS.issuer) as signer:
+        yield signer
+
+
+def remote(node: Anvil, settled: Settled, signer: HttpSigner) -> RpcChain:
+    """The chain of a process that holds the deployer's key and not the issuer's."""
+    issuer = RemoteAccount(signer.url, ACCOUNTS.issuer.address, timeout_s=2)
+    accounts = ChainAccounts(ACCOUNTS.deployer, issuer)
+    return RpcChain(settled.database, accounts, ChainSettings(node.url), StepClock())
+
+
+def test_statements_are_recorded_with_a_key_that_another_process_holds(
+    node: Anvil, settled: Settled, signer: HttpSigner
+) -> None:
+    chain = remote(node, settled, signer)
+    for n, shape in enumerate((signer.shape, lambda raw: {"result": {"raw": raw, "tx": {}}})):
+        signer.shape = shape
+        proof = settled.prove(n, chain.anchor)
+        settled.anchor(proof, chain.anchor)
+        settled.confirm(proof, chain.anchor, 1)
+    assert len(recordings(node, chain.anchor.registry)) == 2
+    assert sent(node) == len(signer.asked) == 4
+    assert {(each["from"], each["chainId"]) for each in signer.asked} == {(ACCOUNTS.issuer.address, hex(31337))}
+
+
+def test_a_stuck_transaction_is_replaced_by_the_signer_as_well(
+    node: Anvil, settled: Settled, signer: HttpSigner
+) -> None:
+    chain = hurried(remote(node, settled, signer), settled.database)
+    proof = settled.prove(0, chain.anchor)
+    settled.anchor(proof, chain.anchor)
+    by_hand(node)
+    node.call("anvil_reorg", 1, [])
+    too_dear(node)
+    with pytest.raises(ChainUnavailable):
+        settled.confirm(proof, chain.anchor, 1)
+    assert len(attempts(settled.database, ACCOUNTS.issuer.address, 1)) == 2
+    node.mine()
+    settled.confirm(proof, chain.anchor, 1)
+    assert len(recordings(node, chain.anchor.registry)) == 1
+
+
+LIES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "nonce": lambda fields: fields.update(nonce="0x9"),
+    "to": lambda fields: fields.update(to=ELSEWHERE),
+    "value": lambda fields: fields.update(value="0x1"),
+    "data": lambda fields: fields.update(data="0x1234"),
+    "gas": lambda fields: fields.update(gas=hex(1_000_000)),
+    "chainId": lambda fields: fields.update(chainId="0x1"),
+    "maxFeePerGas": lambda fields: fields.update(maxFeePerGas=hex(10**12)),
+    "maxPriorityFeePerGas": lambda fields: fields.update(maxPriorityFeePerGas="0x1"),
+    "access list": lambda fields: fields.update(accessList=[{"address": ELSEWHERE, "storageKeys": []}]),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_signer_that_signs_something_else_is_not_used(
+    node: Anvil, settled: Settled, signer: HttpSigner, lie: str
+) -> None:
+    signer.change = LIES[lie]
+    refuse(node, settled, signer, match=lie)
+
+
+def test_a_signer_that_signs_as_somebody_else_is_not_used(node: Anvil, settled: Settled, signer: HttpSigner) -> None:
+    stranger = other_account()
+    signer.shape = lambda raw: {
+        "result": "0x" + bytes(stranger.sign_transaction(_unsigned(signer)).raw_transaction).hex()
+    }
+    refuse(node, settled, signer, match=f"signed as {stranger.address}")
+
+
+def _unsigned(signer: HttpSigner) -> dict[str, Any]:
+    asked = {name: value for name, value in signer.asked[-1].items() if name != "from"}
+    return {**asked, "to": to_checksum_address(asked["to"])}
+
+
+@pytest.mark.parametrize("answer", [None, 7, "", "0x", "0x02", "0x02c0", "zz", {}, {"raw": None}, ["0x02"]])
+def test_an_answer_that_is_no_transaction_is_not_used(
+    node: Anvil, settled: Settled, signer: HttpSigner, answer: object
+) -> None:
+    signer.shape = lambda raw: {"result": answer}
+    refuse(node, settled, signer, match="no signed EIP-1559")
+
+
+def refuse(node: Anvil, settled: Settled, signer: HttpSigner, *, match: str) -> None:
+    """Nothing is stored and nothing sent, and the error shows no secret."""
+    call = Call(ACCOUNTS.deployer.address, b"", 30_000, "do nothing", "nothing")
+    account = RemoteAccount(signer.url, ACCOUNTS.issuer.address)
+    sender = Sender(chain_of(node, settled.database)._w3, settled.database)
+    with pytest.raises(AnchorRefused, match=match) as refused:
+        sender.send(account, call, now_s=0)
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+    with settled.database.read() as tx:
+        assert tx.chain.count(31337) == 0
+    assert sent(node) == 0
+
+
+def test_a_signer_that_is_locked_or_away_is_awaited(node: Anvil, settled: Settled, signer: HttpSigner) -> None:
+    chain = remote(node, settled, signer)
+    proof = settled.prove(0, chain.anchor)
+    shape = signer.shape
+    signer.shape = lambda raw: {"error": {"code": -32000, "message": "authentication needed: account locked"}}
+    with pytest.raises(ChainUnavailable, match="account locked") as refused:
+        settled.anchor(proof, chain.anchor)
+    assert "SLA_LEDGER_SIGNER_RPC" in refused.value.message
+    assert SECRET not in refused.value.message
+    signer.shape = shape
+    settled.anchor(proof, chain.anchor)
+    assert len(recordings(node, chain.anchor.registry)) == 1
+    nobody = RemoteAccount("http://127.0.0.1:9", ACCOUNTS.issuer.address)
+    with pytest.raises(ChainUnavailable, match="signer at 127"):
+        nobody.sign_transaction({"nonce": 0})
+
+
+def test_a_development_node_signs_for_its_own_accounts(node: Anvil, settled: Settled) -> None:
+    """Its ``eth_signTransaction`` is somebody else's implementation of what is asked here."""
+    address = to_checksum_address(node.call("eth_accounts")[0])
+    sender = Sender(chain_of(node, settled.database)._w3, settled.database)
+    call = Call(ACCOUNTS.deployer.address, b"\x01\x02", 40_000, "do nothing", "nothing")
+    receipt = sender.send(RemoteAccount(node.url, address), call, now_s=0)
+    assert (receipt["status"], receipt["from"]) == (1, address)
+
+
+def test_a_node_that_is_on_another_chain_after_a_while_is_not_believed(node: Anvil, settled: Settled) -> None:
+    """Nothing is signed for the other chain, and no nonce of it is taken for one of ours."""
+    with running_anvil("--chain-id", "10") as other, faulty_rpc(node.url, 1) as between:
+        other.fund(ACCOUNTS.deployer.address, ACCOUNTS.issuer.address)
+        other.call("anvil_setNonce", ACCOUNTS.issuer.address, "0x63")
+        chain = hurried(chain_of(node, settled.database, url=between.url), settled.database)
+        first, second = (settled.prove(n, chain.anchor) for n in range(2))
+        settled.anchor(first, chain.anchor)
+        node.call("evm_setAutomine", False)
+        node.call("anvil_reorg", 1, [])
+        between.target = other.url
+        for stage in (
+            lambda: settled.confirm(first, chain.anchor, 1),
+            lambda: settled.anchor(second, chain.anchor),
+        ):
+            with pytest.raises(ChainUnavailable):
+                stage()
+        with settled.database.read() as tx:
+            (recording,) = [each for each in tx.chain.of_chain(31337) if "/record/" in each.effect]
+        for effect in ("nothing", recording.effect):
+            call = Call(ACCOUNTS.deployer.address, b"", 30_000, "do nothing", effect)
+            with pytest.raises(ChainUnavailable, match="chain 10 now"):
+                chain._sender.send(ACCOUNTS.issuer, call, now_s=0)
+        between.target = node.url
+        node.call("evm_setAutomine", True)
+        node.mine()
+        settled.confirm(first, chain.anchor, 1)
+        settled.anchor(second, chain.anchor)
+        assert len(recordings(node, chain.anchor.registry)) == 2
+        assert sent(node) == 4
+        assert int(other.call("eth_getTransactionCount", ACCOUNTS.issuer.address, "latest"), 16) == 0x63
+
+
+# --- which key it is ------------------------------------------------------------------------------
+
+
+def test_each_account_is_of_the_signer_the_environment_or_a_file(tmp_path: Path) -> None:
+    keyring = Keyring(tmp_path, SeededRandomness(1))
+    for name in ("issuer-evm", "deployer-evm"):
+        keyring.make(name)
+    files = chain_accounts(keyring, read_chain_settings(NODE), {})
+    key = "0x" + "66" * 32
+    named = chain_accounts(keyring, read_chain_settings(NODE), {"SLA_LEDGER_ISSUER_KEY": key})
+    assert (named.issuer.address, named.deployer.address) == (ELSEWHERE, files.deployer.address)
+    environ = {**NODE, "SLA_LEDGER_SIGNER_RPC": f"http://{SECRET}@signer", "SLA_LEDGER_SIGNER_DEPLOYER": ELSEWHERE}
+    settings = read_chain_settings(environ)
+    mixed = chain_accounts(keyring, settings, environ)
+    assert isinstance(mixed.deployer, RemoteAccount)
+    assert (mixed.deployer.address, mixed.issuer.address) == (ELSEWHERE, files.issuer.address)
+    assert SECRET not in repr(settings)
+
+
+def test_a_key_that_is_nowhere_or_no_key_is_said_and_not_shown(tmp_path: Path) -> None:
+    keyring, settings = Keyring(tmp_path, SeededRandomness(1)), read_chain_settings(NODE)
+    with pytest.raises(KeyFileUnusable):
+        chain_accounts(keyring, settings, {})
+    for wrong in ("ab" * 31, "zz" * 32, "00" * 32, "ff" * 32):
+        with pytest.raises(SettingInvalid, match="SLA_LEDGER_DEPLOYER_KEY") as refused:
+            chain_accounts(keyring, settings, {"SLA_LEDGER_DEPLOYER_KEY": wrong})
+        assert wrong not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"SLA_LEDGER_SIGNER_RPC": "http://signer"},
+        {"SLA_LEDGER_SIGNER_ISSUER": ELSEWHERE},
+        {"SLA_LEDGER_SIGNER_RPC": "ws://signer", "SLA_LEDGER_SIGNER_ISSUER": ELSEWHERE},
+        {"SLA_LEDGER_SIGNER_RPC": "http://signer", "SLA_LEDGER_SIGNER_ISSUER": "0x12"},
+        {"SLA_LEDGER_SIGNER_RPC": "http://signer", "SLA_LEDGER_SIGNER_ISSUER": ELSEWHERE, "SLA_LEDGER_CHAIN_RPC": ""},
+    ],
+)
+def test_half_a_signer_is_refused(environ: dict[str, str]) -> None:
+    with pytest.raises(SettingInvalid, match="SLA_LEDGER_SIGNER"):
+        read_chain_settings({**NODE, **environ})
