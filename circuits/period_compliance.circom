@@ -43,6 +43,7 @@ template PeriodCompliance(BLOCKS, WINDOWS, OBJECTIVES, TIERS) {
     signal input halfUp;
     signal input halfEven;
     signal input hidden;
+    signal input exact;
     signal input cap;
     signal input minimum;
     signal input floorBps;
@@ -121,7 +122,7 @@ template PeriodCompliance(BLOCKS, WINDOWS, OBJECTIVES, TIERS) {
     termsPreimage[1] <== docLo;
     termsPreimage[2] <== collector[0];
     termsPreimage[3] <== collector[1];
-    termsPreimage[4] <== sumCapped + 2 * halfUp + 4 * halfEven + 8 * hidden;
+    termsPreimage[4] <== sumCapped + 2 * halfUp + 4 * halfEven + 8 * hidden + 16 * exact;
     termsPreimage[5] <== cap;
     termsPreimage[6] <== minimum;
     termsPreimage[7] <== floorBps;
@@ -155,7 +156,9 @@ template PeriodCompliance(BLOCKS, WINDOWS, OBJECTIVES, TIERS) {
 
     signal base <== Poseidon(4)([TAG_BASE(), sealKey, fee, baseSalt]);
     Same()(baseCommit, base);
-    signal amount <== Credit()(fee, cap, minimum, combine.out, halfUp, halfEven, quotient, remainder);
+    signal amount <== Credit()(
+        fee, cap, minimum, combine.out, halfUp, halfEven, exact, quotient, remainder
+    );
     signal commitment <== Poseidon(4)([TAG_CREDIT(), ctx, amount, creditSalt]);
 
     credit <== amount + hidden * (commitment - amount);

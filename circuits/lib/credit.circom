@@ -7,6 +7,9 @@ include "checks.circom";
 // Amounts before rounding are in 1/10000 minor units and stay below 2^78 (64 bits times 10000).
 // quotient and remainder are the prover's division of that amount by 10000; the ranges make the
 // pair unique. Rounding never exceeds fee or cap, so the credit has 64 bits.
+//
+// exact: the amount is an item of IncidentCredit, which combines, caps and rounds; what leaves here
+// is fee * bps as it is, in 1/10000 minor units. No bit of it is lost before the one rounding.
 template Credit() {
     signal input fee;
     signal input cap;
@@ -14,6 +17,7 @@ template Credit() {
     signal input bps;
     signal input halfUp;
     signal input halfEven;
+    signal input exact;
     signal input quotient;
     signal input remainder;
     signal output out;
@@ -26,6 +30,7 @@ template Credit() {
     Boolean()(halfEven);
     // Rounding mode 3 does not exist.
     Excludes()(halfUp, halfEven);
+    Boolean()(exact);
 
     signal uncapped <== fee * bps;
     signal overCap <== LessThan(78)([cap * 10000, uncapped]);
@@ -40,5 +45,6 @@ template Credit() {
     signal upIfHalfUp <== halfUp * (1 - belowHalf);
     signal tieIsOdd <== isHalf * quotientBits[0];
     signal upIfHalfEven <== halfEven * (1 - belowHalf - isHalf + tieIsOdd);
-    out <== payable * (quotient + upIfHalfUp + upIfHalfEven);
+    signal rounded <== payable * (quotient + upIfHalfUp + upIfHalfEven);
+    out <== rounded + exact * (uncapped - rounded);
 }

@@ -77,7 +77,10 @@ class Attestor(Protocol):
     def terms_hash(self, agreement: Agreement) -> int: ...
 
     def circuit_ids(self, agreement: Agreement) -> tuple[bytes, ...]:
-        """The circuits whose proofs the agreement's statements may carry."""
+        """The circuits whose proofs the agreement's statements may carry: for its longest period, and for parts of one.
+
+        Makes the keys that are not there yet, which for a month of hours takes minutes.
+        """
         ...
 
     def seal_key(self, agreement: Agreement, period: Period) -> int: ...

@@ -24,6 +24,7 @@ class CircuitAttestor:
     """Seals with the smallest circuit that takes a period and proves with that circuit's prover.
 
     ``provers`` maps circuit names; without one for a circuit its statements can be sealed but not proved here.
+    A prover makes or loads its key when a proof or a registration first needs it, and stays.
     """
 
     def __init__(self, circuits: Sequence[Circuit], provers: Mapping[str, Groth16Prover]) -> None:
@@ -39,7 +40,14 @@ class CircuitAttestor:
     def circuit_ids(self, agreement: Agreement) -> tuple[bytes, ...]:
         if attestability(agreement):
             return ()
-        return tuple(prover.key().circuit_id for prover in self._provers.values())
+        # A part of a period, at the start or where a notice cuts it, may fit a smaller circuit than the whole.
+        needed = self.circuits_up_to(agreement.most_windows)
+        return tuple(self._provers[name].key().circuit_id for name in needed if name in self._provers)
+
+    def circuits_up_to(self, windows: int) -> tuple[str, ...]:
+        """The smallest circuit for so many windows and every smaller one, by name. Raises ``Refused``."""
+        largest = self._circuit_for(windows)
+        return tuple(circuit.name for circuit in self._circuits if circuit.windows <= largest.windows)
 
     def seal_key(self, agreement: Agreement, period: Period) -> int:
         return telemetry.seal_key(

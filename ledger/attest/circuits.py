@@ -17,7 +17,7 @@ from ledger.attest.poseidon import tag
 from ledger.errors import CircuitUnknown
 
 FORMAT: Final = "sla-ledger/circuits/v1"
-TAGS: Final = ("block", "telemetry", "terms", "base", "credit")
+TAGS: Final = ("block", "telemetry", "terms", "base", "credit", "incidents", "total")
 TAGS_FILE: Final = "generated/tags.circom"
 _INCLUDE: Final = re.compile(r'^include "([^"]+)";$', re.MULTILINE)
 _HEADER: Final = "// Generated from circuits.json by `sla-ledger generate`; never edited.\npragma circom 2.1.6;\n\n"

@@ -42,6 +42,7 @@ def circuit_inputs(claim: PeriodClaim, evaluation: Evaluation) -> CircuitInputs:
         "halfUp": int(terms.rounding is Rounding.HALF_UP),
         "halfEven": int(terms.rounding is Rounding.HALF_EVEN),
         "hidden": int(terms.credit_hidden),
+        "exact": int(terms.exact),
         "cap": terms.cap,
         "minimum": terms.minimum,
         "floorBps": terms.floor_bps,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ledger.attest.field import require_element, require_uint
-from ledger.attest.statement import Signals, State, Summary, base_commit, credit_commit
+from ledger.attest.statement import Signals, State, Summary, base_commit, credit_commit, tier_commit
 from ledger.attest.telemetry import WindowCounts, block_hashes, telemetry_root
 from ledger.attest.terms import AttestedObjective, AttestedTerms
 from ledger.domain.attested import BLOCK_WINDOWS
@@ -51,7 +51,8 @@ class Evaluation:
     """What a proof of the claim shows, and the steps to it.
 
     ``amount_e4`` is the capped amount before rounding, in 1/10000 minor units; ``credit`` is in
-    minor units, 0 where the amount is not above the minimum.
+    minor units, 0 where the amount is not above the minimum. Under ``exact`` terms the credit signal holds the
+    amount before the cap, in 1/10000 minor units, instead.
     """
 
     signals: Signals
@@ -79,7 +80,9 @@ def evaluate(claim: PeriodClaim) -> Evaluation:
     bps = min(sum(percentages), BASIS_POINTS) if terms.sum_capped else max(percentages)
     fee = require_uint(claim.fee, 64, "fee")
     amount_e4 = min(fee * bps, terms.cap * BASIS_POINTS)
-    credit = round_quotient(amount_e4, BASIS_POINTS, terms.rounding) if amount_e4 > terms.minimum * BASIS_POINTS else 0
+    payable = amount_e4 > terms.minimum * BASIS_POINTS
+    credit = round_quotient(amount_e4, BASIS_POINTS, terms.rounding) if payable else 0
+    commit, amount = (tier_commit, fee * bps) if terms.exact else (credit_commit, credit)
 
     summary = Summary(
         states=tuple(result.state for result in results),
@@ -90,7 +93,7 @@ def evaluate(claim: PeriodClaim) -> Evaluation:
     )
     require_element(claim.credit_salt, "credit_salt")
     hashes = block_hashes(claim.seal_key, windows, claim.block_salts)
-    shown = credit_commit(claim.ctx, credit, claim.credit_salt) if terms.credit_hidden else credit
+    shown = commit(claim.ctx, amount, claim.credit_salt) if terms.credit_hidden else amount
     signals = Signals(
         summary=summary.encode(),
         credit=shown,

@@ -16,6 +16,9 @@ from ledger.attest.poseidon import poseidon, tag
 from ledger.domain.attested import OBJECTIVES, PROOF_BYTES
 from ledger.errors import AttestationValueInvalid
 
+TIER_BITS: Final = 78
+"""Bits of an amount in 1/10000 minor units: 64 of the base and 14 of the basis points."""
+
 _COUNT_BITS: Final = 10
 _N_SHIFT, _OBSERVED_SHIFT, _EXCLUDED_SHIFT, _IDLE_SHIFT = 8, 18, 28, 38
 _SUMMARY_BITS: Final = 48
@@ -74,6 +77,12 @@ def credit_commit(ctx: int, credit: int, salt: int) -> int:
     """Poseidon4(TAG credit, ctx, credit, salt): the credit signal where the terms hide the amount."""
     require_uint(credit, 64, "credit")
     return poseidon([tag("credit"), ctx, credit, salt])
+
+
+def tier_commit(ctx: int, amount_e4: int, salt: int) -> int:
+    """The same of an exact amount, in 1/10000 minor units: 64 bits times 10000."""
+    require_uint(amount_e4, TIER_BITS, "amount_e4")
+    return poseidon([tag("credit"), ctx, amount_e4, salt])
 
 
 class State(IntEnum):

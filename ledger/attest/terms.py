@@ -70,7 +70,8 @@ class AttestedTerms:
     (missing slots at the end are unused, too). ``doc_sha256`` is the sha256 of the canonical
     agreement without its signatures. ``sum_capped`` adds the percentages of the objectives up to
     100 %, otherwise the largest counts. ``cap`` and ``minimum`` are 64-bit minor units; a credit is
-    paid only above ``minimum``. ``floor_bps`` is the coverage below which there is no proof.
+    paid only above ``minimum``. ``floor_bps`` is the coverage below which there is no proof. ``exact``: an
+    incident rule pays beside the tiers, so the proof gives their amount uncapped and unrounded.
 
     Raises AttestationValueInvalid on any value outside its range.
     """
@@ -84,6 +85,7 @@ class AttestedTerms:
     sum_capped: bool = False
     rounding: Rounding = Rounding.FLOOR
     credit_hidden: bool = False
+    exact: bool = False
 
     def __post_init__(self) -> None:
         require_bytes(self.doc_sha256, 32, "doc_sha256")
@@ -111,8 +113,9 @@ class AttestedTerms:
 
     @property
     def flags(self) -> int:
-        """Bit 0: sum up to 100 %; bits 1-2: rounding; bit 3: credit hidden; all others zero."""
-        return int(self.sum_capped) | _ROUNDING_CODES[self.rounding] << 1 | int(self.credit_hidden) << 3
+        """Bit 0: sum up to 100 %; bits 1-2: rounding; bit 3: credit hidden; bit 4: exact; all others zero."""
+        rounding = _ROUNDING_CODES[self.rounding] << 1
+        return int(self.sum_capped) | rounding | int(self.credit_hidden) << 3 | int(self.exact) << 4
 
     def used(self) -> tuple[int, ...]:
         """1 for each slot in use."""
@@ -131,13 +134,16 @@ class AttestedTerms:
         return tuple(_padded([t.bps for t in slot.tiers] if slot else []) for slot in self.slots)
 
     def hash(self) -> int:
-        """termsHash: H(TAG terms; docHi, docLo, Ax, Ay, flags, cap, minimum, floorBps, used, target,
-        threshold, bps), 48 inputs."""
+        """termsHash: H(TAG terms; preimage)."""
+        return sponge(tag("terms"), self.preimage())
+
+    def preimage(self) -> list[int]:
+        """docHi, docLo, Ax, Ay, flags, cap, minimum, floorBps, used, target, threshold, bps: 48 inputs."""
         numbers = [*self.doc_halves, *self.collector, self.flags, self.cap, self.minimum, self.floor_bps]
         numbers += [*self.used(), *self.targets()]
         for row in (*self.thresholds(), *self.bps()):
             numbers += row
-        return sponge(tag("terms"), numbers)
+        return numbers
 
 
 def _padded(values: list[int]) -> tuple[int, ...]:

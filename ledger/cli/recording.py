@@ -14,6 +14,7 @@ from ledger.app.observations import RecordedBatch
 from ledger.cli.log_reading import parse_span, read_whole_log
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
 from ledger.cli.output import note, print_json
+from ledger.domain.attested import WINDOWS
 from ledger.domain.log_kinds import HEARTBEATS, format_of
 from ledger.domain.observation import Reason
 from ledger.errors import BadInput
@@ -30,15 +31,22 @@ WORKED_BY = "`sla-ledger up` on this directory settles it, or the workers where 
 @click.option(
     "--proving-keys",
     is_flag=True,
-    help="Make now, in up to a minute, the proving keys, which are else made on first use.",
+    help="Make now, in up to a minute, the proving key for short periods, which is else made on first use.",
+)
+@click.option(
+    "--windows",
+    type=click.IntRange(1, WINDOWS),
+    default=1,
+    help="With --proving-keys: make those for periods of up to so many windows, too. 750, a month of hours, take some "
+    "minutes.",
 )
 @AS_JSON
-def init(data_dir: Path, database_url: str | None, proving_keys: bool, as_json: bool) -> None:
+def init(data_dir: Path, database_url: str | None, proving_keys: bool, windows: int, as_json: bool) -> None:
     """Make a data directory: its keys, its database and the log's first key. One that is there stays as it is."""
     with opened(data_dir, database_url, create=True) as services:
         if proving_keys:
             services.guest_seed()
-            services.warm_provers()
+            services.warm_provers(windows)
         origin, vkey = services.log_signer.origin, services.log_signer.identity.first_key.vkey()
     if as_json:
         print_json({"data": str(data_dir), "origin": origin, "log_vkey": vkey})

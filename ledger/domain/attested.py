@@ -17,6 +17,9 @@ OBJECTIVES: Final = 4
 TIERS: Final = 4
 """Slots of a circuit: objectives, and tiers of each."""
 
+WINDOWS: Final = 750
+"""Windows of the largest circuit (compliance_750x4): a month of hours, also one on whose last day clocks go back."""
+
 COUNT_BITS: Final = 28
 """Bits of one count in the word of a window."""
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.attested import OBJECTIVES, TIERS
+from ledger.domain.attested import OBJECTIVES, TIERS, WINDOWS
 from ledger.domain.calendar import Period
 from ledger.domain.charges import Charges, charges_period
 from ledger.domain.compensation import CreditTrace, credit_trace
@@ -21,9 +21,6 @@ from ledger.domain.verdict import ObjectiveResult, ObjectiveState, judge_objecti
 from ledger.domain.window import Window, WindowState, coverage_ok
 from ledger.domain.window_columns import WindowColumns
 from ledger.errors import ChargesMissing, ImplausibleCounts
-
-# What the circuit compliance_25x4 takes (circuits/circuits.json).
-ATTESTED_WINDOWS = 25
 
 CHARGES_RETRY_S = 3600
 """Charges that come are looked at right away; this is for those that came while nobody looked."""
@@ -148,7 +145,7 @@ def _require_charges(agreement: Agreement, period: Period, charges: Charges | No
 
 
 def attestability(agreement: Agreement) -> tuple[str, ...]:
-    """Why statements of this agreement cannot be proved by ``compliance_25x4``; empty when they can."""
+    """Why statements of this agreement cannot be proved by any circuit; empty when they can."""
     reasons: list[str] = []
     terms = agreement.compensation
     if terms.impact is not None:
@@ -185,10 +182,10 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
             "that follow each other"
         )
     longest = agreement.most_windows
-    if longest > ATTESTED_WINDOWS:
+    if longest > WINDOWS:
         reasons.append(
             f"a period of {agreement.period_length} has up to {longest} windows of {agreement.window_seconds} s; "
-            f"the circuit compliance_25x4 takes at most {ATTESTED_WINDOWS}"
+            f"the largest circuit, compliance_{WINDOWS}x{OBJECTIVES}, takes at most {WINDOWS}"
         )
     return tuple(reasons)
 

@@ -190,10 +190,14 @@ class Services:
             clock=self.clock,
         )
 
-    def warm_provers(self) -> None:
-        """Load the proving keys now instead of with the first proof. Raises ``ProverUnavailable``."""
-        for prover in self._provers.values():
-            prover.warm()
+    def warm_provers(self, windows: int = 1) -> None:
+        """Load now, instead of with the first proof, the proving keys for periods of up to ``windows`` windows.
+
+        Those of longer periods take minutes and a gigabyte; whoever has none never pays for them. Raises
+        ``ProverUnavailable``, and ``Refused`` where no circuit takes as many windows.
+        """
+        for name in self.attestor.circuits_up_to(windows):
+            self._provers[name].warm()
 
     def guest_seed(self) -> bytes:
         """The secret that guest tokens are signed with, made when it is first needed."""

@@ -61,6 +61,7 @@ def random_claim(seed: int, blocks: int = 1) -> PeriodClaim:
         sum_capped=rng.random() < 0.5,
         rounding=rng.choice(list(Rounding)),
         credit_hidden=rng.random() < 0.4,
+        exact=rng.random() < 0.2,
     )
     windows = [_random_window(rng, slots) for _ in range(rng.randint(25 * blocks - 24, 25 * blocks))]
     unobserved = max(1, len(windows) // 4)

@@ -278,6 +278,12 @@ def half_even_signed_as_hidden_credit(inputs: CircuitInputs) -> None:
     inputs["halfEven"] = 2
 
 
+@lie("Boolean()(exact);")
+def exact_by_half(inputs: CircuitInputs) -> None:
+    """Sixteen halves are the flag of a committed credit: signed as that, proved as neither."""
+    inputs["exact"] = pow(2, -1, R)
+
+
 @lie("Boolean()(hidden);")
 def hidden_by_two(inputs: CircuitInputs) -> None:
     inputs["hidden"] = 2

@@ -65,7 +65,8 @@ def _telemetry_root(inputs: CircuitInputs) -> int:
 
 
 def _terms_hash(inputs: CircuitInputs) -> int:
-    flags = inputs["sumCapped"] + 2 * inputs["halfUp"] + 4 * inputs["halfEven"] + 8 * inputs["hidden"]
+    bits = ("sumCapped", "halfUp", "halfEven", "hidden", "exact")
+    flags = sum(inputs[name] * (1 << place) for place, name in enumerate(bits))
     values = [inputs["docHi"], inputs["docLo"], *inputs["collector"], flags]
     values += [inputs["cap"], inputs["minimum"], inputs["floorBps"], *inputs["used"], *inputs["target"]]
     values += [value for row in (*inputs["threshold"], *inputs["tierBps"]) for value in row]
@@ -84,9 +85,7 @@ def _objective(inputs: CircuitInputs, m: int) -> tuple[int, int]:
     return state, best
 
 
-def _amount(inputs: CircuitInputs) -> int:
-    fee: int = inputs["fee"]
-    cap: int = inputs["cap"]
+def _uncapped(inputs: CircuitInputs) -> int:
     percentages = [_objective(inputs, m)[1] for m in range(4)]
     largest = 0
     for bps in percentages:
@@ -94,7 +93,11 @@ def _amount(inputs: CircuitInputs) -> int:
     total = sum(percentages)
     capped = 10_000 if less_than(16, 10_000, total) else total
     bps = (largest + inputs["sumCapped"] * (capped - largest)) % R
-    uncapped, bound = fee * bps % R, cap * 10_000 % R
+    return inputs["fee"] * bps % R  # type: ignore[no-any-return]
+
+
+def _amount(inputs: CircuitInputs) -> int:
+    uncapped, bound = _uncapped(inputs), inputs["cap"] * 10_000 % R
     return bound if less_than(78, bound, uncapped) else uncapped
 
 
@@ -105,4 +108,5 @@ def _credit(inputs: CircuitInputs) -> int:
     tie = int(remainder == 5000)
     up: int = inputs["halfUp"] * (1 - below) + inputs["halfEven"] * (1 - below - tie + tie * (quotient & 1))
     payable = less_than(78, inputs["minimum"] * 10_000, _amount(inputs))
-    return payable * (quotient + up) % R
+    rounded = payable * (quotient + up)
+    return (rounded + inputs["exact"] * (_uncapped(inputs) - rounded)) % R

@@ -83,7 +83,7 @@ def blocks(key: int, words: Sequence[int], salts: Sequence[int]) -> list[int]:
 
 def flags(terms: dict[str, Any]) -> int:
     """Section 6."""
-    return 1 * terms["sum_capped"] + 2 * ROUNDINGS[terms["rounding"]] + 8 * terms["credit_hidden"]
+    return 1 * terms["sum_capped"] + 2 * ROUNDINGS[terms["rounding"]] + 8 * terms["credit_hidden"] + 16 * terms["exact"]
 
 
 def terms_hash(terms: dict[str, Any]) -> int:

@@ -176,8 +176,9 @@ def _terms(case: Case) -> Any:
         "rounding half up": replace(plain, rounding=Rounding.HALF_UP),
         "committed credit": replace(plain, credit_hidden=True),
         "all flags, no cap": replace(
-            plain, sum_capped=True, rounding=Rounding.HALF_EVEN, credit_hidden=True, cap=NO_CAP
+            plain, sum_capped=True, rounding=Rounding.HALF_EVEN, credit_hidden=True, exact=True, cap=NO_CAP
         ),
+        "exact amounts": replace(plain, exact=True),
         "unused slots between": replace(plain, objectives=(None, plain.objectives[0], None, AttestedObjective(1))),
     }
     return [
@@ -188,6 +189,7 @@ def _terms(case: Case) -> Any:
             "sum_capped": terms.sum_capped,
             "rounding": terms.rounding.name.lower(),
             "credit_hidden": terms.credit_hidden,
+            "exact": terms.exact,
             "flags": terms.flags,
             "cap": str(terms.cap),
             "minimum": str(terms.minimum),

@@ -165,6 +165,7 @@ def test_terms(given: dict[str, Any]) -> None:
         sum_capped=given["sum_capped"],
         rounding=Rounding[given["rounding"].upper()],
         credit_hidden=given["credit_hidden"],
+        exact=given["exact"],
     )
     assert terms.flags == reference.flags(given) == given["flags"]
     assert terms.hash() == reference.terms_hash(given) == int(given["terms_hash"])

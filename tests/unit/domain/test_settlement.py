@@ -29,10 +29,22 @@ def test_below_the_floor_there_is_neither_verdict_nor_credit() -> None:
     assert (result.coverage.observed, result.coverage.no_data, result.coverage.idle) == (23, 1, 22)
 
 
-def test_a_circuit_takes_25_windows() -> None:
+def month_of_hours(zone: str) -> Any:
+    def change(plain: dict[str, Any]) -> None:
+        plain.update(period="P1M", window="PT1H", timezone=zone)
+        plain["effective"] = {"from": "2023-01-01", "until": "2024-01-01"}
+
+    return change
+
+
+def test_the_largest_circuit_takes_a_month_of_hours() -> None:
     assert attestability(agreement()) == ()
-    assert attestability(agreement(lambda d: put(d, "period", "P2D"))) == (
-        "a period of P2D has up to 48 windows of 3600 s; the circuit compliance_25x4 takes at most 25",
+    monthly = agreement(month_of_hours("UTC"))
+    assert (monthly.most_windows, attestability(monthly)) == (744, ())
+    longer = agreement(month_of_hours("Europe/Berlin"))
+    assert (longer.most_windows, attestability(longer)) == (745, ())
+    assert attestability(agreement(lambda d: put(d, "period", "P32D"))) == (
+        "a period of P32D has up to 768 windows of 3600 s; the largest circuit, compliance_750x4, takes at most 750",
     )
 
 
@@ -120,7 +132,7 @@ def at_the_limits(plain: dict[str, Any]) -> None:
     plain["objectives"].append({**plain["objectives"][0], "id": "extra"})
     tiers = [{"below": str(90 - n), "credit_percent": str(n + 1)} for n in range(4)]
     put(plain, "compensation.rules.0.tiers.ttft", tiers)
-    plain.update(period="P25D", window="PT24H")
+    plain.update(period="P125D", window="PT4H")
 
 
 def test_what_a_circuit_takes_at_most_it_takes() -> None:
@@ -132,9 +144,9 @@ def test_what_a_circuit_takes_at_most_it_takes() -> None:
     [
         (five_objectives, "5 objectives"),
         (five_tiers, "5 tiers for ttft"),
-        (lambda d: put(d, "window", "PT30M"), "up to 48 windows"),
-        (lambda d: put(d, "period", "P1W"), "up to 168 windows"),
-        (lambda d: [put(d, "window", "PT30M"), put(d, "timezone", "Australia/Lord_Howe")], "up to 49 windows"),
+        (lambda d: put(d, "window", "PT1M"), "up to 1440 windows"),
+        (lambda d: d.update(period="P126D", window="PT4H"), "up to 756 windows"),
+        (lambda d: d.update(period="P16D", window="PT30M"), "up to 768 windows"),
     ],
 )
 def test_why_an_agreement_is_not_attestable(change: Any, says: str) -> None:
