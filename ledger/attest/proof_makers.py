@@ -23,7 +23,7 @@ from ledger.attest.zk_keys import CircuitKey
 from ledger.domain.attested import BASE_ORDER
 from ledger.errors import ProofInvalid, ProverUnavailable
 
-_LOAD_TIMEOUT_S: Final = 300.0
+_LOAD_TIMEOUT_S: Final = 600.0
 _WITNESS_REFUSED: Final = "Assert Failed"
 """What circom's witness calculation says of inputs that break the circuit."""
 MAX_PROOF_JSON_BYTES: Final = 8192

@@ -19,6 +19,7 @@ from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import circuit_named, load_circuits
 from ledger.attest.groth16 import check_proof
 from ledger.attest.inputs import CircuitInputs, circuit_inputs
+from ledger.attest.limits import Limits
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.prover import Groth16Prover
 from ledger.attest.statement import State, Summary
@@ -54,7 +55,7 @@ def month(key_cache_dir: Path) -> Iterator[Groth16Prover]:
     if not any(key_cache_dir.glob("compliance_750x4-*")) and os.environ.get("CI") != "true":
         pytest.skip("no key of compliance_750x4 is cached; `sla-ledger init --proving-keys --windows 750` makes one")
     circuit = circuit_named(circuits, "compliance_750x4")
-    with Groth16Prover(circuit, KeyCache(key_cache_dir, circuits, print), prove_timeout_s=600) as one:
+    with Groth16Prover(circuit, KeyCache(key_cache_dir, circuits, print), limits=Limits(600)) as one:
         yield one
 
 
