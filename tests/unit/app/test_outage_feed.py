@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from ledger.domain.agreement import Agreement
+from ledger.domain.instant import parse_instant_ns
 from ledger.domain.naming import observations_stream
 from ledger.domain.window import Cell, WindowState, period_named
 from ledger.errors import ImplausibleCounts, RequestLogUnusable
-from tests.unit.app.conftest import Desk, row
+from tests.unit.app.conftest import Desk, make_desk, row, signed_agreement
 from tests.unit.app.feeding import DAY, desk_of, faults, figures, hand, judge, settle, sha256, work
+from tests.unit.app.test_agreement_lifecycle import JUNE, PARTS, amend
 
 UPTIME = {
     "id": "uptime",
@@ -175,3 +178,17 @@ def test_an_outage_that_cannot_be_in_no_period_is_nobodys_fault() -> None:
         of, outage("b", "10:00:00", "10:20:00"), outage("a", "2190-06-15T10:00:00", "2190-06-14T10:00:00"), period=None
     )
     assert faults(of) == []
+
+
+def test_what_only_the_terms_of_its_time_count_is_recorded_and_blocks_their_period() -> None:
+    availability, *others = signed_agreement()["objectives"]
+    of = make_desk()
+    by_outages = [{**availability, "source": "outages"}, *others]
+    of.agreement = Agreement.from_document(signed_agreement(**JUNE, objectives=by_outages))
+    of.clock.now = parse_instant_ns("2023-06-05T00:00:00Z")
+    of.register()
+    amend(of)
+    of.clock.now = parse_instant_ns("2023-07-05T00:00:00Z")
+    found = hand(of, outage("a", "2023-06-03T11:00:00", "2023-06-03T10:00:00"), period=None)
+    assert found.batch.counts.rejected == {"implausible": 1}
+    assert [each.period for each in faults(of)] == [PARTS[0]]

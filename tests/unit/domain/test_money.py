@@ -14,6 +14,7 @@ from ledger.domain.money import (
     digits,
     format_floored,
     format_minor_units,
+    format_plain,
     fraction_document,
     minor_units,
     percent_basis_points,
@@ -183,3 +184,17 @@ def test_a_number_longer_than_python_writes_is_written_and_read(value: int) -> N
 def test_a_text_that_is_no_whole_number(text: str) -> None:
     with pytest.raises(ValueError, match="is no whole number"):
         whole_number(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(100), "100"),
+        (Fraction(0), "0"),
+        (Fraction(-1, 4), "-0.25"),
+        (Fraction(1, 10**30), f"0.{'0' * 29}1"),
+        (Fraction(1, 3), f"0.{'3' * 30}"),
+    ],
+)
+def test_a_plain_value_has_the_decimals_that_it_needs_up_to_thirty(value: Fraction, text: str) -> None:
+    assert format_plain(value) == text
