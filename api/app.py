@@ -39,6 +39,7 @@ from api.rest import (
     log,
     metrics,
     pending,
+    probe,
     quality,
     statements,
     tlog,
@@ -101,7 +102,14 @@ HANDLERS = (
 )
 
 
-_WRITING = (*writing.HANDLERS, *amending.HANDLERS, *exclusions.HANDLERS, *charges.HANDLERS, *claims.HANDLERS)
+_WRITING = (
+    *writing.HANDLERS,
+    *amending.HANDLERS,
+    *exclusions.HANDLERS,
+    *charges.HANDLERS,
+    *claims.HANDLERS,
+    *probe.HANDLERS,
+)
 """What commands serve."""
 
 

@@ -11,7 +11,8 @@ from ledger.app.access import DEFAULT_TENANT
 from ledger.app.agreements import timeline_of
 from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.ports import Database, Transaction
-from ledger.app.sealing import load_salts, seals_of
+from ledger.app.probe import probe_signature
+from ledger.app.sealing import collector_signature, load_salts, seals_of
 from ledger.app.statements import earlier_versions, issued_event, proved_before
 from ledger.app.windows import judgements
 from ledger.domain.canonical import canonical_bytes
@@ -142,14 +143,22 @@ def _evidence(tx: Transaction, event: StoredEvent, size: int) -> dict[str, Any]:
 
 def _telemetry(tx: Transaction, issued: Mapping[str, Any], seals: Sequence[StoredEvent]) -> dict[str, Any]:
     root = issued["telemetry_root"]
-    signatures = tx.events.stream(telemetry_stream(int(issued["seal_key"])))
-    signed = next(event for event in signatures if event.payload["telemetry_root"] == root)
+    signatures = list(tx.events.stream(telemetry_stream(int(issued["seal_key"]))))
+    signed = collector_signature(signatures, root)
+    if signed is None:
+        raise NotFound(f"the log holds no signature of the collector over {root}", telemetry_root=root)
+    of_probe = probe_signature(signatures, root)
     return {
         "root": root,
         "windows": issued["windows"],
         "blocks": [event.payload["block_hash"] for event in seals],
-        "signature": {"r8": signed.payload["r8"], "s": signed.payload["s"]},
+        "signature": _signature(signed),
+        **({} if of_probe is None else {"probe_signature": _signature(of_probe)}),
     }
+
+
+def _signature(event: StoredEvent) -> dict[str, Any]:
+    return {"r8": event.payload["r8"], "s": event.payload["s"]}
 
 
 def _proof(

@@ -26,6 +26,7 @@ from ledger.app.claims import ClaimDesk
 from ledger.app.closing import Cause, close_period
 from ledger.app.evidence import Attestor, Registration, VerifySignature
 from ledger.app.ports import Database, Receipt, Transaction
+from ledger.app.probe import ProbeDesk, VerifyTelemetry
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.instant import Clock
@@ -109,6 +110,7 @@ class Commands:
     signing: RegistrationSigning
     verify: VerifySignature
     clock: Clock
+    verify_telemetry: VerifyTelemetry
 
     def of_tenant(self, tenant: str) -> Commands:
         return replace(self, database=self.database.of_tenant(tenant))
@@ -122,6 +124,11 @@ class Commands:
     def claims(self) -> ClaimDesk:
         """Takes and lists claims for credits."""
         return ClaimDesk(self.database, self.attestor, self.clock)
+
+    @property
+    def probes(self) -> ProbeDesk:
+        """Takes in what customers' probes signed."""
+        return ProbeDesk(self.database, self.verify_telemetry, self.clock)
 
     def registration_request(
         self, document: Mapping[str, Any], *, first_period: str | None = None

@@ -8,7 +8,7 @@ with every version, so that an opened one tells nothing of another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,11 +153,17 @@ def load_salts(tx: Transaction, issued: Mapping[str, Any]) -> Salts:
     return Salts(tuple(_get(tx.secrets, _salt_of(event)) for event in seals_of(tx, seal_key, version)), base, credit)
 
 
+def collector_signature(signed: Sequence[StoredEvent], telemetry_root: str) -> StoredEvent | None:
+    """The collector's signature over a root, among the events of a ``telemetry`` stream."""
+    of_collector = (event for event in signed if event.type == "telemetry_signed")
+    return next((event for event in of_collector if event.payload["telemetry_root"] == telemetry_root), None)
+
+
 def _sign(tx: Transaction, registered: RegisteredAgreement, seal: Seal, sealing: Sealing) -> None:
     """Have the collector sign a root that it did not sign yet."""
     stream = telemetry_stream(seal.seal_key)
     signed = list(tx.events.stream(stream))
-    if any(event.payload["telemetry_root"] == str(seal.root) for event in signed):
+    if collector_signature(signed, str(seal.root)) is not None:
         return
     signature = sealing.collector.sign(seal.root)
     payload = {

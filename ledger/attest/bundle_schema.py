@@ -18,6 +18,7 @@ from ledger.domain.agreement_schema import (
 from ledger.domain.attested import SIGNAL_COUNT
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.objective_shapes import OBJECTIVE_ID
+from ledger.domain.probe import PROBE_SIGNATURE, SIGNATURE
 from ledger.domain.schema import Either, Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Text
 from ledger.domain.termination import NOTICE
 from ledger.domain.window import MAX_COUNT
@@ -102,8 +103,10 @@ BUNDLE = Object(
                     "root": FIELD_ELEMENT,
                     "windows": Integer(1, 1023),
                     "blocks": ListOf(FIELD_ELEMENT, 1, MAX_BLOCKS),
-                    "signature": Object({"r8": Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT}), "s": FIELD_ELEMENT}),
-                }
+                    "signature": SIGNATURE,
+                },
+                # Of the customer's probe, where the terms name one and it signed.
+                {"probe_signature": SIGNATURE},
             )
         ),
         "base": Nullable(Object({"salt": FIELD_ELEMENT})),
@@ -207,5 +210,6 @@ def document_schemas() -> Mapping[str, JsonSchema]:
         "opening": OPENING,
         "trust": TRUST,
         "equivocation": EQUIVOCATION,
+        "probe-signature": PROBE_SIGNATURE,
     }
     return {f"{name}.schema.json": shape.json_schema() for name, shape in shapes.items()}

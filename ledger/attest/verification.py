@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ledger.app.ports import Randomness
-from ledger.attest import checks, seal_checks
+from ledger.attest import checks, probe_checks, seal_checks
 from ledger.attest.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
 from ledger.attest.case import Case
 from ledger.attest.chain_checks import on_chain
@@ -125,6 +125,8 @@ def _report(case: Case, trust: Mapping[str, Any] | None, opening: Mapping[str, A
     if bundle["telemetry"] is not None:
         lines += [_line(case, name, check) for name, check in _SEALED]
         lines.append(_seal_times(case))
+    if probe_checks.concerns_probe(bundle):
+        lines.append(_probe(case))
     if bundle["proof"] is not None:
         lines += [_line(case, name, check) for name, check in _PROVED]
         dev = bundle["proof"]["manifest"]["dev_unsafe"]
@@ -176,6 +178,12 @@ def _seal_times(case: Case) -> Line:
     if line.outcome is Outcome.PASS and not seal_checks.on_time(case):
         return replace(line, outcome=Outcome.NOT_CHECKED)
     return line
+
+
+def _probe(case: Case) -> Line:
+    line = _line(case, "probe signature", probe_checks.probe_signature)
+    missing = line.outcome is Outcome.PASS and probe_checks.not_signed(case.bundle)
+    return replace(line, outcome=Outcome.NOT_CHECKED) if missing else line
 
 
 def _why_unproved(bundle: Mapping[str, Any]) -> str:

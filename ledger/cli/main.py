@@ -39,6 +39,7 @@ COMMANDS = {
     "explain": Subcommand("ledger.cli.explain:explain", "Show every number of a statement or bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify bundles of statements, offline or with a node."),
     "equivocation": Subcommand("ledger.cli.equivocation:equivocation", "Prove that a log contradicts itself."),
+    "probe": Subcommand("ledger.cli.probe:probe", "Sign what was sealed, as the customer's probe."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
     "observe": Subcommand(
         "ledger.cli.recording:observe", "Record a log as facts: requests, samples, outages ...", "server,prove"

@@ -26,6 +26,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.largest_credit import Bounds, excess
 from ledger.domain.objective import Objective, read_objectives
 from ledger.domain.periods import PeriodGrid, count_windows, most_windows, rolling_step
+from ledger.domain.probe import Probe, read_probe
 from ledger.domain.schema import convert, fail
 from ledger.domain.settlement_terms import SettlementTerms, check_deadline, read_closing, read_settlement
 
@@ -89,6 +90,7 @@ class Agreement:
     period_step: calendar.PeriodLength
     day_start_s: int
     keeps_parts: bool
+    probe: Probe | None
     ended_on: date | None = None
 
     @classmethod
@@ -101,15 +103,14 @@ class Agreement:
         objectives = read_objectives(document["objectives"], window_seconds)
         grace_seconds = read("grace", calendar.parse_window_seconds)
         closes_at_latest_s = read_closing(document.get("closing"), grace_seconds)
+        collector = document["collector"]["babyjubjub_public_key"]
+        collector_key = int(collector["x"]), int(collector["y"])
         agreement = cls(
             document=document,
             nonce=bytes.fromhex(document["nonce"][2:]),
             issuer=_party(document["parties"]["issuer"]),
             customer=_party(document["parties"]["customer"]),
-            collector_key=(
-                int(document["collector"]["babyjubjub_public_key"]["x"]),
-                int(document["collector"]["babyjubjub_public_key"]["y"]),
-            ),
+            collector_key=collector_key,
             service=document["service"]["name"],
             business_level=document["business_level"],
             effective_from=read("effective.from", calendar.parse_date),
@@ -138,6 +139,7 @@ class Agreement:
             else period_length,
             day_start_s=read("day_start", calendar.parse_time_of_day) if "day_start" in document else 0,
             keeps_parts=document.get("partial_periods") == "prorate",
+            probe=read_probe(document.get("probe"), collector_key),
         )
         _check_calendar(agreement)
         _check_largest_credit(agreement)

@@ -26,6 +26,8 @@ COMPLETE_LOG, HEARTBEAT = "complete_log", "heartbeat"
 COVERAGES = (COMPLETE_LOG, HEARTBEAT)
 """How a source shows that nothing is missing: by spans that it declares complete, or by heartbeats as well."""
 
+PROBE_REQUIRED, PROBE_SHOWN = "required", "shown"
+
 _DURATION = Text(r"PT\d{1,4}[SMH]", "a duration such as PT72H", 7)
 _PARTY = Object({"name": VISIBLE_NAME, "ed25519_public_key": ED25519_PUBLIC_KEY, "evm_address": EVM_ADDRESS})
 _POINT = Object({"x": FIELD_ELEMENT, "y": FIELD_ELEMENT})
@@ -71,6 +73,13 @@ AGREEMENT = Object(
         "signatures": Object({}, dict(_SIGNATURES.required)),
         "settlement": SETTLEMENT,
         "closing": CLOSING,
+        "probe": Object(
+            {
+                "name": VISIBLE_NAME,
+                "babyjubjub_public_key": _POINT,
+                "signature": OneOf((PROBE_REQUIRED, PROBE_SHOWN)),
+            }
+        ),
         **EXCLUSION_MEMBERS,
     },
     title="sla-ledger Agreement v1",

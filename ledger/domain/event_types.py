@@ -40,6 +40,7 @@ from ledger.domain.events import ERASABLE_CLASS, LATER_SCHEMAS, MAX_INSTANT_NS, 
 from ledger.domain.exclusion_events import EXCLUSION_PAYLOADS, STATEMENT_EXCLUSIONS
 from ledger.domain.log_kinds import FORMATS
 from ledger.domain.objective_shapes import DECIMAL, OBJECTIVE_ID
+from ledger.domain.probe import PROBE_PAYLOADS
 from ledger.domain.quality_events import QUALITY_PAYLOADS
 from ledger.domain.restatement_events import RESTATEMENT_PAYLOADS, STATEMENT_ADDED
 from ledger.domain.schema import (
@@ -297,6 +298,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "endorsement": Text(r"[0-9a-f]{128}", "the old key's Ed25519 signature of 128 lowercase hex digits", 128),
     },
     **RESTATEMENT_PAYLOADS,
+    **PROBE_PAYLOADS,
     **VIOLATION_PAYLOADS,
     **EXCLUSION_PAYLOADS,
     **CREDIT_LINE_PAYLOADS,

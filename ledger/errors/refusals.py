@@ -33,6 +33,12 @@ class ClaimRefused(Refused):
     code = "claim_refused"
 
 
+class ProbeSignatureRefused(Refused):
+    """The signature of a probe cannot be taken: the terms name none, nothing is sealed, or it signed something else."""
+
+    code = "probe_signature_refused"
+
+
 class ExclusionRefused(Refused):
     """An exclusion cannot be recorded: its id is used up, or the agreement has as many as there can be."""
 

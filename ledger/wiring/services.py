@@ -28,6 +28,7 @@ from ledger.app.watching import Watch
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
+from ledger.attest.probe_checks import telemetry_signature_holds
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.attest.zk_keys import KeyCache
 from ledger.domain.canonical import parse_json
@@ -188,6 +189,7 @@ class Services:
             signing=LazySigning(self._meant_chain),
             verify=verify,
             clock=self.clock,
+            verify_telemetry=telemetry_signature_holds,
         )
 
     def warm_provers(self, windows: int = 1) -> None:

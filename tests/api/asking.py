@@ -143,6 +143,12 @@ def body_of(path: str, values: Mapping[str, str]) -> Body:
         "/v1/agreements/{sla_id}/amendments": {"document": {}},
         "/v1/agreements/{sla_id}/termination-message": {"effective": "2023-12-30", "reason": "moved away"},
         "/v1/agreements/{sla_id}/terminate": {"effective": "2023-12-30", "reason": "moved away"},
+        "/v1/statements/{statement_id}/probe-signature": {
+            "format": "sla-ledger/probe-signature/v1",
+            "statement_id": values.get("statement_id", ""),
+            "telemetry_root": "1",
+            "signature": {"r8": {"x": "0", "y": "1"}, "s": "0"},
+        },
         "/v1/credit-lines/{line_id}/apply": {"reference": "INV-1"},
         "/v1/credit-lines/{line_id}/reverse": {"reason": "counted in error"},
         "/v1/embed/tokens": {"sla_ids": [values.get("sla_id", "")], "ttl_s": 600, "origin": "https://p.example"},

@@ -28,6 +28,7 @@ from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
+from ledger.attest.probe_checks import telemetry_signature_holds
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.domain import naming
 from ledger.domain.agreement import Agreement
@@ -366,6 +367,7 @@ def app_over(ledger: Ledger, **options: Any) -> Edge:
             signing=ChainIdentity(131277322940537, REGISTRY),
             verify=verify,
             clock=clock,
+            verify_telemetry=telemetry_signature_holds,
         ),
         intake=Intake(ledger.database, attestor(), clock, IngestSettings()),
     )

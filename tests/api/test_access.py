@@ -368,6 +368,7 @@ WRITES = {
     "/v1/metrics": "sla:write:observations",
     "/v1/observations": "sla:write:observations",
     "/v1/statements/{statement_id}/claims": "sla:write:claims sla:read:credits",
+    "/v1/statements/{statement_id}/probe-signature": "sla:write:claims sla:read:proofs",
     "/v1/webhooks": "sla:admin:webhooks",
     "/v1/webhooks/{endpoint_id}/secret": "sla:admin:webhooks",
     "/v1/webhooks/{endpoint_id}/state": "sla:admin:webhooks",

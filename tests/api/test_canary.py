@@ -167,6 +167,7 @@ def test_the_questions_reach_every_route(world: World, client: Client, values: d
         # These terms have a base and settle by themselves.
         "POST /v1/agreements/{sla_id}/charges",
         "POST /v1/statements/{statement_id}/claims",
+        "POST /v1/statements/{statement_id}/probe-signature",
         "POST /v1/agreements/{sla_id}/amendments",
         "POST /v1/agreements/{sla_id}/terminate",
         "POST /v1/agreements/{sla_id}/periods/{first}/close",
