@@ -114,6 +114,10 @@ bench-layers: $(VENV)/.project ## Measure the layers around the ledger; writes v
 bench-settle: $(VENV)/.project ## Measure settling and violations of a month; writes var/bench/settle.json
 	$(BIN)/python -m tests.bench.settle
 
+.PHONY: bench-attest
+bench-attest: $(VENV)/.project ## Measure proofs, verifiers and gas; writes var/bench/attest.json. Needs npm; long when first run
+	$(BIN)/python scripts/with_node.py $(BIN)/python -m tests.bench.attest
+
 # --- housekeeping ----------------------------------------------------------------------------
 .PHONY: clean
 clean: ## Remove what builds and checks leave; keeps .venv and var/

@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
-from tests.bench import layers_graphql, settle, settle_run
+from ledger.attest.verification_key import parse_verification_key
+from ledger.attest.zk_keys import CircuitKey
+from ledger.errors import ProofInvalid
+from tests.bench import attest, attest_run, layers_graphql, settle, settle_run
 from tests.bench.layers import GOALS, MEASUREMENTS
 from tests.bench.main import run_child
 
@@ -36,6 +39,39 @@ def test_every_figure_has_a_goal() -> None:
         "growth_16x",
     }
     assert set(settle_run.PARTS) == set(settle.MEASUREMENTS)
+    assert set(attest.GOALS) == {
+        "month_prove_s",
+        "month_key_load_s",
+        "snarkjs_ratio_25x4",
+        "two_workers_speedup",
+        "verify_pure_s",
+        "verify_fast_s",
+        "gas_per_statement_1000",
+        "gas_verify_and_record",
+    }
+    assert set(attest.MEASUREMENTS) == {"month", "peer", "workers", "verifiers", "gas"}
+
+
+def test_gas_gives_its_figures() -> None:
+    figures = attest.gas()
+    assert 0 < figures["gas_per_statement_1000"] <= attest.GOALS["gas_per_statement_1000"].goal
+    assert 0 < figures["gas_verify_and_record"] <= attest.GOALS["gas_verify_and_record"].goal
+
+
+@pytest.mark.slow
+def test_two_workers_prove_beside_each_other() -> None:
+    """Two processes that share a key's files; a proof that does not hold ends a worker and this with it."""
+    assert attest._rate(2) > 0
+
+
+def test_a_proof_that_does_not_hold_gives_no_figure() -> None:
+    key = json.loads((attest.ROOT / "tests/vectors/groth16.json").read_text())
+    with pytest.raises(ProofInvalid):
+        verification_key = parse_verification_key(key["verification_key"])
+        wrong = [int(value) for value in key["signals"]]
+        wrong[0] ^= 1
+        made = CircuitKey("any", verification_key, attest.ROOT, {})
+        attest_run._timed(lambda: bytes.fromhex(key["proof"]), made, tuple(wrong))
 
 
 @pytest.mark.parametrize("part", settle_run.PARTS)

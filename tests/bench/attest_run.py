@@ -1,0 +1,142 @@
+"""What ``tests.bench.attest`` times, each part in a process of its own: ``python -m tests.bench.attest_run PART``.
+
+A part prints its figures as JSON. It ends with an error, and no figure, where what it timed did not come out right.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from ledger.attest.circuits import circuit_named, load_circuits
+from ledger.attest.groth16 import check_proof
+from ledger.attest.inputs import circuit_inputs
+from ledger.attest.model import PeriodClaim, evaluate
+from ledger.attest.proof_makers import SnarkjsMaker
+from ledger.attest.prover import Groth16Prover
+from ledger.attest.zk_keys import CircuitKey, KeyCache
+from ledger.resources import resource_dir
+from tests.bench.attest_key import zkey_of
+from tests.circuits.claims import plain_claim, random_claim
+
+DAY = "compliance_25x4"
+MONTH = "compliance_750x4"
+MONTH_BLOCKS = 30
+ROUNDS = 3
+PROOFS = 6
+
+
+def month() -> dict[str, float]:
+    """A proof of a month, 750 windows, on one core with the key loaded; and loading the key."""
+    circuits = {circuit.name for circuit in load_circuits(resource_dir("circuits"))}
+    if MONTH not in circuits:
+        raise SystemExit(f"{MONTH} is not in circuits.json, so there is nothing to measure")
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    with _prover(MONTH) as prover:
+        prover.key()
+    # A process that made the key holds it already; what counts is loading a key that is there.
+    with _prover(MONTH) as prover:
+        prover.key()
+        started = time.perf_counter()
+        prover.warm()
+        loaded = time.perf_counter() - started
+        taken = [_prove(prover, random_claim(seed, MONTH_BLOCKS)) for seed in range(ROUNDS)]
+    return {"month_prove_s": median(taken), "month_key_load_s": loaded}
+
+
+def peer() -> dict[str, float]:
+    """``snarkjs groth16 fullprove`` and ours, under one key of one circuit, in turns."""
+    cache = key_cache()
+    key = zkey_of(DAY, cache)
+    claim = plain_claim()
+    evaluation = evaluate(claim)
+    inputs = circuit_inputs(claim, evaluation)
+    snarkjs = SnarkjsMaker()
+    ours, theirs = [], []
+    with _prover(DAY, key) as prover:
+        prover.warm()
+        for _ in range(ROUNDS):
+            ours.append(_timed(lambda: prover.prove_unchecked(inputs), key, evaluation.signals.as_tuple()))
+            theirs.append(_timed(lambda: snarkjs.make(key, inputs), key, evaluation.signals.as_tuple()))
+    return {"snarkjs_s": median(theirs), "ours_s": median(ours)}
+
+
+def verify() -> dict[str, float]:
+    """Both verifiers on one proof: py-ecc in this process, groth16py in its child."""
+    claim = plain_claim()
+    evaluation = evaluate(claim)
+    with _prover(DAY) as prover:
+        proof = prover.prove(circuit_inputs(claim, evaluation), evaluation.signals)
+        key = prover.key().verification_key
+        pure, fast = [], []
+        for _ in range(ROUNDS):
+            started = time.perf_counter()
+            check_proof(key, evaluation.signals.as_tuple(), proof)
+            pure.append(time.perf_counter() - started)
+            started = time.perf_counter()
+            if not prover.groth16py_holds(proof, evaluation.signals):
+                raise SystemExit("groth16py refuses its own proof")
+            fast.append(time.perf_counter() - started)
+    return {"verify_pure_s": median(pure), "verify_fast_s": median(fast)}
+
+
+def worker() -> dict[str, float]:
+    """A worker: says that its key is loaded, waits for a line, then proves; until when the proofs took, it says."""
+    claims = [plain_claim(fee=800_000 + number) for number in range(PROOFS)]
+    with _prover(DAY) as prover:
+        prover.warm()
+        print("ready", flush=True)
+        sys.stdin.readline()
+        taken = sum(_prove(prover, claim) for claim in claims)
+    return {"proving_s": taken}
+
+
+def key_cache() -> Path:
+    return Path(os.environ.get("SLA_LEDGER_KEY_CACHE") or "var/keys")
+
+
+def _prover(name: str, key: CircuitKey | None = None) -> Groth16Prover:
+    circuits = resource_dir("circuits")
+    keys = KeyCache(key_cache(), circuits, _say)
+    return Groth16Prover(circuit_named(circuits, name), keys if key is None else _One(key))
+
+
+class _One:
+    def __init__(self, key: CircuitKey) -> None:
+        self._key = key
+
+    def notify(self, sentence: str) -> None:
+        _say(sentence)
+
+    def ensure(self, *_: object) -> CircuitKey:
+        return self._key
+
+
+def _prove(prover: Groth16Prover, claim: PeriodClaim) -> float:
+    """Seconds to make a proof, which is checked afterwards and not timed."""
+    evaluation = evaluate(claim)
+    inputs = circuit_inputs(claim, evaluation)
+    return _timed(lambda: prover.prove_unchecked(inputs), prover.key(), evaluation.signals.as_tuple())
+
+
+def _timed(make: Callable[[], bytes], key: CircuitKey, signals: tuple[int, ...]) -> float:
+    started = time.perf_counter()
+    proof = make()
+    taken = time.perf_counter() - started
+    check_proof(key.verification_key, signals, proof)
+    return taken
+
+
+def _say(sentence: str) -> None:
+    print(f"  {sentence}", file=sys.stderr, flush=True)
+
+
+PARTS: dict[str, Callable[[], dict[str, float]]] = {"month": month, "peer": peer, "verify": verify, "worker": worker}
+
+if __name__ == "__main__":
+    print(json.dumps(PARTS[sys.argv[1]]()))
