@@ -66,11 +66,11 @@ def test_two_workers_prove_beside_each_other() -> None:
 
 def test_a_proof_that_does_not_hold_gives_no_figure() -> None:
     key = json.loads((attest.ROOT / "tests/vectors/groth16.json").read_text())
+    verification_key = parse_verification_key(key["verification_key"])
+    wrong = [int(value) for value in key["signals"]]
+    wrong[0] ^= 1
+    made = CircuitKey("any", verification_key, attest.ROOT, {})
     with pytest.raises(ProofInvalid):
-        verification_key = parse_verification_key(key["verification_key"])
-        wrong = [int(value) for value in key["signals"]]
-        wrong[0] ^= 1
-        made = CircuitKey("any", verification_key, attest.ROOT, {})
         attest_run._timed(lambda: bytes.fromhex(key["proof"]), made, tuple(wrong))
 
 
