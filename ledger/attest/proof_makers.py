@@ -184,8 +184,8 @@ def _coordinate(text: Any) -> int:
 def _zkey_and_wasm(key: CircuitKey, prover: str) -> tuple[Path, Path]:
     if key.zkey is None or key.witness_wasm is None:
         raise ProverUnavailable(
-            f"{prover} proves with a zkey and the circuit's WebAssembly, which the key of {key.name} has not: use "
-            "a ceremony's key with the circuit's WebAssembly, or prove with groth16py (SLA_LEDGER_PROVER)",
+            f"{prover} proves with a zkey and the circuit's WebAssembly, which the key of {key.name} has not: "
+            "import a ceremony's with `sla-ledger keys import ... --wasm FILE` (docs/ceremony.md), or use groth16py",
             circuit=key.name,
             prover=prover,
         )

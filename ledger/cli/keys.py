@@ -13,6 +13,7 @@ import click
 
 from ledger.attest.signing import SEED_BYTES, NoteKey, SigningKey, load_note_key, save_note_key
 from ledger.cli.api_keys import api
+from ledger.cli.ceremony import ceremony_check, import_zkey, pins
 from ledger.cli.output import note, print_json, print_table
 from ledger.errors import KeyFileUnusable, VerifierKeyInvalid
 
@@ -27,7 +28,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group()
 def keys() -> None:
-    """Create, list and rotate the log's Ed25519 keys; make and revoke API keys."""
+    """The log's Ed25519 keys; API keys; proving keys from a ceremony."""
 
 
 @keys.command(epilog="Exit codes: 0 made; 2 the file is there already or cannot be written, or no key has that name.")
@@ -100,7 +101,8 @@ def rotate(data_dir: Path, file: Path | None, as_json: bool) -> None:
     note("tell those who pin the log's key, and add the old one to their trust files under log_keys")
 
 
-keys.add_command(api)
+for command in (api, ceremony_check, import_zkey, pins):
+    keys.add_command(command)
 
 
 def _print_vkey(vkey: str, *, as_json: bool) -> None:

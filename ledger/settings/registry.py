@@ -106,7 +106,7 @@ SETTINGS: Final = (
         Topic.PROVING,
         f"`{settings.ProverName.GROTH16PY}`",
         "who makes proofs: `groth16py`, resident in a child process; `snarkjs`; `rapidsnark`, a program on PATH. The "
-        "last two need a ceremony's key and Node.js",
+        "last two need a ceremony's key ([ceremony.md](ceremony.md)) and Node.js",
         CHAIN_USERS,
     ),
     Setting(

@@ -27,6 +27,7 @@ from ledger.app.tlog import PublicLog
 from ledger.app.watching import Watch
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
+from ledger.attest.ceremony_keys import PinnedKeys, read_pins
 from ledger.attest.circuits import load_circuits
 from ledger.attest.probe_checks import telemetry_signature_holds
 from ledger.attest.signing import NoteKey, SigningKey, verify
@@ -61,6 +62,7 @@ GUEST_KEY = "guest"
 EMBEDDED = WorkerSettings()
 MAX_TIMESTAMP_S = 2**63 // SECOND_NS
 WITNESSES_FILE = "witnesses.json"
+PROVING_PINS = "proving-keys.json"
 WITNESSES_VARIABLE = "SLA_LEDGER_WITNESSES"
 
 
@@ -94,7 +96,8 @@ class Services:
         self.chain_settings = read_chain_settings(os.environ)
         self.webhooks_private = webhooks_reach_private(os.environ)
         circuits = load_circuits(resource_dir("circuits"))
-        keys = KeyCache(key_cache, resource_dir("circuits"), notify)
+        pins = read_pins(folder / KEY_FOLDER / PROVING_PINS)
+        keys = PinnedKeys(KeyCache(key_cache, resource_dir("circuits"), notify), pins)
         self._provers = chosen_provers(circuits, keys, ProverSettings.read(os.environ))
         self.attestor = CircuitAttestor(circuits, self._provers)
         self.collectors = KeyringCollectors(self.keyring)
