@@ -147,7 +147,3 @@ class Views(Protocol):
     def webhooks(self) -> Sequence[Mapping[str, Any]]:
         """{id, url, types, scopes, secrets, old_secret_until_ns, state, reason, by, seq} of every endpoint, by id."""
         ...
-
-    def webhook(self, endpoint_id: str) -> Mapping[str, Any]:
-        """Raises ``NotFound``."""
-        ...

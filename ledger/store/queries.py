@@ -220,10 +220,6 @@ class StoredViews:
     def webhooks(self) -> Sequence[Mapping[str, Any]]:
         return sorted(map(webhook_row, self._reader.rows("view_webhook")), key=lambda row: str(row["id"]))
 
-    def webhook(self, endpoint_id: str) -> Mapping[str, Any]:
-        rows = self._reader.rows("view_webhook", endpoint_id=endpoint_id)
-        return webhook_row(_only(rows, "webhook endpoint", endpoint_id))
-
     def _page_of_statements(
         self, view: str, sla_ids: frozenset[str] | None, after: tuple[int, str] | None, limit: int
     ) -> Sequence[ViewRow]:
