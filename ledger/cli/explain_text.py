@@ -113,15 +113,23 @@ def _objective(row: _Row) -> None:
         f"  {counts['good']} x 10^9 = {verdict['left']} {sign} {counts['valid']} x {verdict['target_ppb']} = "
         f"{verdict['right']}; {verdict['follows']}"
     )
+    if best := verdict.get("with_undecided"):
+        sign = ">=" if best["holds"] else "<"
+        click.echo(f"  with all that is undecided as good: {best['left']} {sign} {best['right']}")
+    if least := verdict.get("minimum_valid"):
+        click.echo(f"  no verdict below a volume of {least}")
+    if confidence := verdict.get("confidence"):
+        click.echo(f"  {confidence}")
     if row["units"] is not None and row["units"]["listed"]:
         _units(row["units"])
 
 
 def _units(units: _Row) -> None:
     unit, others = units["unit"], units["others"]
+    open_ = others["undecided"] or any(each["undecided"] for each in units["listed"])
     click.echo(f"  {units['total']} {unit}s, {units['counted']} counted, {units['lost']} lost")
     print_table(
-        ("", unit, "from", "good", "bad", "counts as"),
+        ("", unit, "from", "good", "bad", *(("undecided",) if open_ else ()), "counts as"),
         [
             (
                 "",
@@ -129,13 +137,15 @@ def _units(units: _Row) -> None:
                 _at(each["start_ns"]),
                 str(each["good"]),
                 str(each["bad"]),
+                *((str(each["undecided"]),) if open_ else ()),
                 "lost" if each["lost"] else "counted" if each["counted"] else each["state"],
             )
             for each in units["listed"]
         ],
     )
     if others["units"]:
-        click.echo(f"  and {others['units']} more with {others['good']} good and {others['bad']} bad (--windows all)")
+        bad = f"{others['bad']} bad" + (f", {others['undecided']} undecided" if open_ else "")
+        click.echo(f"  and {others['units']} more with {others['good']} good and {bad} (--windows all)")
 
 
 def _steps(credit: _Row) -> Iterator[tuple[str, list[str]]]:

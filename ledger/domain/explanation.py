@@ -239,7 +239,7 @@ def _verdict(objective: Objective, result: Mapping[str, Any], undecided: int) ->
         found["minimum_valid"] = objective.minimum_valid
     if objective.wilson:
         found["confidence"] = (
-            "breached only where (valid x target - good x 10^9)^2 x 10^18 is above "
+            "breached only where (valid x target - (good + undecided) x 10^9)^2 x 10^18 is above "
             f"{Z_SQUARED_E18} x valid x target x (10^9 - target): the 95 % Wilson bound misses the target, too"
         )
     return found

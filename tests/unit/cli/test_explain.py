@@ -20,6 +20,7 @@ from ledger.cli.explain_text import _lines, print_explanation
 from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.interval import Interval
+from ledger.domain.window import Cell
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.data_directory import DATA_FORMAT
 from tests.unit.app.conftest import find_requests, log, make_desk, read_rows, row
@@ -220,3 +221,23 @@ def test_lines_of_a_later_version_are_not_said_to_sum_to_the_credit(capsys: pyte
     shown = capsys.readouterr().out
     assert "with the lines before it they sum to the credit" in shown
     assert "-580.65 USD" in shown
+
+
+def test_what_is_undecided_and_what_it_would_take_for_a_verdict_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    document, _ = explained(*_undecided())
+    (kept,) = document["objectives"]
+    kept["verdict"] |= {"minimum_valid": 500, "confidence": "breached only where the bound misses"}
+    print_explanation(document)
+    shown = capsys.readouterr().out
+    assert "  with all that is undecided as good: 993000000000 >= 990000000000\n" in shown
+    assert "  no verdict below a volume of 500\n" in shown
+    assert "  breached only where the bound misses\n" in shown
+    assert re.search(r"good +bad +undecided +counts as", shown)
+    assert re.search(r"980 +7 +13 +lost", shown)
+
+
+def _undecided() -> tuple[Any, Any]:
+    agreement = terms("total_ratio", base="1000.00", minimum="0", caps={})
+    windows = judged(agreement, [(0, 0)] * 1440)
+    windows[0] = replace(windows[0], cells=(Cell(980, 7, 13),))
+    return agreement, windows

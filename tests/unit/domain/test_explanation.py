@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
 from ledger.domain.explanation import MAX_LISTED, Holdings, explain
 from ledger.domain.settlement import Settlement, settle
-from ledger.domain.window import Window
+from ledger.domain.window import Cell, Window, WindowState
 from tests.unit.domain import samples
 from tests.unit.domain.test_budget import judged
 
@@ -78,7 +79,7 @@ def payloads(agreement: Agreement, windows: Sequence[Window]) -> list[dict[str, 
             "end_ns": str(window.interval.end_ns),
             "state": str(window.state),
             "cells": {
-                objective.id: {"good": cell.good, "bad": cell.bad}
+                objective.id: cell.as_document()
                 for objective, cell in zip(agreement.objectives, window.cells, strict=True)
             },
             "excluded_requests": {},
@@ -396,3 +397,34 @@ def test_a_restatement_says_what_differs_and_from_which() -> None:
         "objective_deltas": [],
         "credit_delta": delta,
     }
+
+
+def test_the_sentence_about_confidence_decides_as_the_verdict_does() -> None:
+    """With what is undecided as good, around the bound."""
+
+    def change(plain: dict[str, Any]) -> None:
+        plain |= {"window": "PT1H"}
+        plain["objectives"] = [
+            {"id": "kept", "method": "total_ratio", "indicator": "availability", "target": "99"}
+            | {"confidence": "wilson-95"}
+        ]
+        plain["compensation"]["rules"] = [{"kind": "tiered", "method": "tiered-v1", "tiers": {"kept": TIERS}}]
+
+    agreement, states = samples.agreement(change), set()
+    for bad in range(10, 24):
+        cell = Cell(1_000 - bad - 4, bad, 4)
+        windows = [Window(each, WindowState.OBSERVED, (Cell(0, 0),)) for each in agreement.windows(_first(agreement))]
+        windows[3] = Window(windows[3].interval, WindowState.OBSERVED, (cell,))
+        (kept,) = explained(agreement, windows)[0]["objectives"]
+        sentence = kept["verdict"]["confidence"].removeprefix("breached only where ").partition(": ")[0]
+        formula = sentence.replace(" x ", " * ").replace("^", "**").replace("is above", ">")
+        counts = {name: kept["counts"][name] for name in ("good", "valid", "undecided")}
+        holds = eval(formula, {}, {**counts, "target": kept["verdict"]["target_ppb"]})
+        missed = not kept["verdict"]["with_undecided"]["holds"]
+        assert (kept["state"] == "breached") == (missed and holds)
+        states.add(kept["state"])
+    assert states == {"breached", "insufficient_data"}
+
+
+def _first(agreement: Agreement) -> Period:
+    return agreement.period_starting(agreement.effective_from)
