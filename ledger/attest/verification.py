@@ -16,6 +16,7 @@ from ledger.attest.chain_checks import on_chain
 from ledger.attest.groth16 import check_proofs
 from ledger.attest.json_rpc import Ask
 from ledger.attest.opening import opening as check_opening
+from ledger.attest.recount import LoggedFacts, batches_named, recount
 from ledger.attest.report import CHAIN, DEV_KEY, UNREADABLE, Exit, Line, Outcome, Report
 from ledger.domain.canonical import parse_canonical, parse_json
 from ledger.domain.schema import Object
@@ -85,12 +86,13 @@ def verify_bundle(
     trust: Mapping[str, Any] | None = None,
     opening: Mapping[str, Any] | None = None,
     ask: Ask | None = None,
+    facts: LoggedFacts | None = None,
 ) -> Report:
     """Check a bundle that ``read_bundle`` gave, against pins, an opening and a node where they are given.
 
-    Never raises.
+    With ``facts`` the opened counts are counted again. Never raises.
     """
-    return _report(Case(bundle), trust, opening, ask)
+    return _report(Case(bundle), trust, opening, ask, facts)
 
 
 def verify_bundles(
@@ -119,7 +121,13 @@ def verify_bundles(
     return tuple(_report(case, trust, None, ask) for case in cases)
 
 
-def _report(case: Case, trust: Mapping[str, Any] | None, opening: Mapping[str, Any] | None, ask: Ask | None) -> Report:
+def _report(
+    case: Case,
+    trust: Mapping[str, Any] | None,
+    opening: Mapping[str, Any] | None,
+    ask: Ask | None,
+    facts: LoggedFacts | None = None,
+) -> Report:
     bundle = case.bundle
     lines = [_line(case, name, check) for name, check in _ALWAYS]
     if bundle["telemetry"] is not None:
@@ -137,6 +145,8 @@ def _report(case: Case, trust: Mapping[str, Any] | None, opening: Mapping[str, A
         lines.append(Line("proof", Outcome.NOT_CHECKED, "the statement is unproved: " + _why_unproved(bundle)))
     if opening is not None:
         lines.append(_line(case, "opening", lambda case: check_opening(case, opening)))
+        if facts is not None:
+            lines.append(_recounted(case, opening, facts))
     else:
         lines.append(Line("opening", Outcome.NOT_CHECKED, "no counts were given; the totals stand as stated"))
     if ask is not None:
@@ -178,6 +188,16 @@ def _seal_times(case: Case) -> Line:
     if line.outcome is Outcome.PASS and not seal_checks.on_time(case):
         return replace(line, outcome=Outcome.NOT_CHECKED)
     return line
+
+
+def _recounted(case: Case, opening: Mapping[str, Any], facts: LoggedFacts) -> Line:
+    """What is missing may hold any counts, so without all batches no count is held against them."""
+    named = batches_named(case)
+    missing = [digest for digest in named if facts.read(digest) is None]
+    if missing:
+        detail = f"{len(missing)} of {len(named)} batches that the seals name are not among the facts: {missing[0]}"
+        return Line("recount", Outcome.NOT_CHECKED, detail)
+    return _line(case, "recount", lambda case: recount(case, opening, facts))
 
 
 def _probe(case: Case) -> Line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from ledger.attest import verification
 from ledger.attest.bundle_schema import MAX_BUNDLE_BYTES
 from ledger.attest.json_rpc import HttpNode
+from ledger.attest.recount import LoggedFacts
 from ledger.attest.verification import Exit, Line, Outcome, Report
 from ledger.cli import output
 from ledger.errors import BadInput, DocumentInvalid, SettingInvalid
@@ -30,6 +32,12 @@ class _OwnRandomness:
 @click.argument("bundles", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="BUNDLE...")
 @click.option("--trust", type=click.Path(path_type=Path), help="Trust file: the keys, circuits and chain you accept.")
 @click.option("--opening", type=click.Path(path_type=Path), help="Counts and salts, to work out every number again.")
+@click.option(
+    "--facts",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Your own copy of the logged batches, a file or a folder: the opened counts are counted again. Repeatable.",
+)
 @click.option("--rpc", metavar="URL", help="A node of the chain, asked whether the statement stands there.")
 @click.option("--accept-dev", is_flag=True, help="Accept a proof under a development key, which its maker can forge.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -39,6 +47,7 @@ def verify(
     bundles: tuple[Path, ...],
     trust: Path | None,
     opening: Path | None,
+    facts: tuple[Path, ...],
     rpc: str | None,
     accept_dev: bool,
     as_json: bool,
@@ -54,12 +63,15 @@ def verify(
     """
     if opening is not None and len(bundles) != 1:
         raise SettingInvalid("--opening belongs to one bundle: verify that one by itself", setting="--opening")
+    if facts and opening is None:
+        raise SettingInvalid("--facts are held against an opening: give that, too (--opening)", setting="--facts")
     ask = None if rpc is None else HttpNode(rpc).ask
     read = [read_document(bundle, verification.read_bundle) for bundle in bundles]
     pins = None if trust is None else read_document(trust, verification.read_trust)
     if len(read) == 1:
         opened = None if opening is None else read_document(opening, verification.read_opening)
-        reports: Sequence[Report] = [verification.verify_bundle(read[0], pins, opened, ask)]
+        kept = logged_facts(facts) if facts else None
+        reports: Sequence[Report] = [verification.verify_bundle(read[0], pins, opened, ask, kept)]
     else:
         reports = verification.verify_bundles(read, pins, _OwnRandomness(), ask)
     codes = [report.exit_code(accept_dev=accept_dev) for report in reports]
@@ -74,6 +86,23 @@ def verify(
                 click.echo(f"{path}:")
             _print(report, code)
     context.exit(exit_code)
+
+
+def logged_facts(paths: Sequence[Path]) -> LoggedFacts:
+    """The batches in files and folders, by their SHA-256; raises ``DocumentInvalid`` for one that cannot be read."""
+    # What reads logs is no part of a plain verification.
+    from ledger.ingest.facts import read_facts
+
+    found: dict[str, Path] = {}
+    for path in (each for given in paths for each in (sorted(given.rglob("*")) if given.is_dir() else [given])):
+        if path.is_dir():
+            continue
+        try:
+            with path.open("rb") as stream:
+                found[hashlib.file_digest(stream, "sha256").hexdigest()] = path
+        except OSError as error:
+            raise DocumentInvalid(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
+    return LoggedFacts(lambda digest: found[digest].read_bytes() if digest in found else None, read_facts)
 
 
 def read_document(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Mapping[str, Any]:

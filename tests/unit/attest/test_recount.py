@@ -1,0 +1,123 @@
+"""Sealed counts are held against the logged batches by whoever kept those."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.app.bundles import build_opening
+from ledger.app.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.sealing import seals_of
+from ledger.attest.case import Case
+from ledger.attest.recount import LoggedFacts, batches_named, recount
+from ledger.attest.report import Outcome
+from ledger.attest.verification import read_opening, verify_bundle
+from ledger.cli.main import main
+from ledger.cli.verify import logged_facts
+from ledger.domain.canonical import canonical_bytes
+from ledger.errors import BundleCheckFailed
+from tests.support import examples
+from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
+from tests.unit.app.test_restating import HOUR_NS, at_the_end, close, failed, hand_in, statements
+from tests.unit.app.test_sealed_again import desk_for, sample
+
+DISPUTE = {"carve_outs": [{"id": "dispute", "kind": "dispute", "reason": "both agree"}]}
+
+
+def settled(desk: Desk, *batches: tuple[dict[str, Any], ...]) -> tuple[Case, dict[str, Any], dict[str, bytes]]:
+    """The case of a day's statement, its opening, and the batches by their digests."""
+    for rows in batches:
+        hand_in(desk, *rows)
+    close(desk)
+    said = statements(desk)[-1]
+    with desk.database.read() as tx:
+        opening = dict(read_opening(build_opening(tx, said["statement_id"])))
+        seals = [{"payload": dict(each.payload)} for each in seals_of(tx, int(said["seal_key"]), 1)]
+    bundle = {"agreement": desk.agreement.document, "statement": {"payload": said}, "seals": seals}
+    kept = [log(*rows) for rows in batches]
+    return Case(bundle), opening, {hashlib.sha256(data).hexdigest(): data for data in kept}
+
+
+def facts(kept: Mapping[str, bytes]) -> LoggedFacts:
+    return LoggedFacts(kept.get, read_rows)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return at_the_end(make_desk())
+
+
+def test_the_batches_give_what_was_sealed(desk: Desk) -> None:
+    """An id that comes in two batches, too, and a row that says something else in the second."""
+    case, opening, kept = settled(desk, (row("a"), failed("b", 3)), (row("a"), failed("c", 3), row("b")))
+    assert set(batches_named(case)) == set(kept)
+    assert recount(case, opening, facts(kept)) == "2 logged batch(es), counted again, give every count of 24 windows"
+
+
+def test_samples_are_counted_again_too() -> None:
+    case, opening, kept = settled(desk_for(), (row("a"),), (sample("s", 3, good=90, bad=2),))
+    assert recount(case, opening, facts(kept)).startswith("2 logged")
+
+
+def test_what_an_exclusion_takes_out_of_a_window_is_not_counted() -> None:
+    desk = at_the_end(make_desk(**DISPUTE))
+    desk.register()
+    from_ns = desk.period.interval.start_ns + 3 * HOUR_NS
+    asked = AskedExclusion("d", "dispute", from_ns, from_ns + HOUR_NS // 2, "both agree", approved_by="board")
+    ExclusionDesk(desk.database, desk.attestor, desk.clock).record(desk.attestor.sla_id(desk.agreement), asked)
+    case, opening, kept = settled(desk, (row("a"), failed("b", 3)))
+    assert opening["windows"][3]["cells"]["availability"] == {"good": 0, "bad": 0}
+    assert recount(case, opening, facts(kept))
+
+
+def test_a_difference_names_window_and_objective(desk: Desk) -> None:
+    case, opening, kept = settled(desk, (row("a"), failed("b", 3)))
+    lie = json.loads(canonical_bytes(opening))
+    lie["windows"][3]["cells"]["availability"] = {"good": 1, "bad": 0}
+    with pytest.raises(BundleCheckFailed) as caught:
+        recount(case, lie, facts(kept))
+    assert "window 3 (2023-06-14T03:00:00Z), availability: 0 good and 1 bad are logged, 1 and 0 are sealed" in str(
+        caught.value
+    )
+
+
+def test_a_request_that_was_invented_or_dropped_shows(desk: Desk) -> None:
+    case, opening, kept = settled(desk, (row("a"), failed("b", 3)))
+    (digest,) = kept
+    for rows in ((row("a"),), (row("a"), failed("b", 3), failed("c", 5))):
+        with pytest.raises(BundleCheckFailed, match="are logged"):
+            recount(case, opening, facts({digest: log(*rows)}))
+
+
+def lines(given: LoggedFacts) -> dict[str, Any]:
+    report = verify_bundle(examples.bundle(), examples.trust(), examples.opening(), None, given)
+    return {line.check: line for line in report.lines}
+
+
+def test_without_all_batches_nothing_is_held_against_the_seals() -> None:
+    line = lines(facts({}))["recount"]
+    assert line.outcome is Outcome.NOT_CHECKED
+    assert "1 of 1 batches that the seals name are not among the facts" in line.detail
+
+
+def test_a_folder_of_files_is_searched_by_digest(
+    desk: Desk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case, opening, kept = settled(desk, (row("a"),), (failed("b", 3),))
+    (tmp_path / "inner").mkdir()
+    for number, data in enumerate(kept.values()):
+        (tmp_path / "inner" / f"{number}.ndjson").write_bytes(data)
+    (tmp_path / "notes.txt").write_text("nothing of interest")
+    assert recount(case, opening, logged_facts([tmp_path]))
+    bundle, opened = tmp_path / "bundle.json", tmp_path / "opening.json"
+    bundle.write_bytes(canonical_bytes(examples.bundle()))
+    opened.write_bytes(canonical_bytes(examples.opening()))
+    assert main(["verify", str(bundle), "--facts", str(tmp_path)]) == 2
+    assert "--opening" in capsys.readouterr().err
+    main(["verify", str(bundle), "--opening", str(opened), "--facts", str(tmp_path)])
+    assert "NOT CHECKED  recount" in capsys.readouterr().out
