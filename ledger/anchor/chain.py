@@ -14,6 +14,7 @@ from web3.exceptions import BadFunctionCallOutput, Web3RPCError
 from web3.types import EventData, TxReceipt
 
 from ledger.anchor.abi import ContractName, contract_build
+from ledger.anchor.logs import read_logs
 from ledger.anchor.registration import abi_value
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import Signer
@@ -255,10 +256,9 @@ class AnchorChain:
 
     def recorded(self, sla_id: bytes, *, from_block: int, to_block: int) -> tuple[RecordedStatement, ...]:
         """The statements of an agreement recorded in a range of blocks, both ends included."""
-        logs = self._recorded_event().get_logs(
-            from_block=from_block, to_block=to_block, argument_filters={"slaId": sla_id}
-        )
-        return tuple(_recorded(event) for event in logs if self._emitted(event))
+        event = self._recorded_event()
+        logs = read_logs(self._w3, self.registry, [event.topic, "0x" + sla_id.hex()], from_block, to_block)
+        return tuple(_recorded(event.process_log(log)) for log in logs)
 
     def find_recorded(self, sla_id: bytes, ctx: int) -> RecordedStatement | None:
         """The recording of one statement, looked for from the newest block back; None where there is none."""

@@ -55,7 +55,7 @@ class RpcProvider(HTTPProvider):
             raw = self._make_request(method, data)
         except requests.HTTPError as error:
             status = error.response.status_code if error.response is not None else "an error"
-            self._refuse(f"answers with HTTP {status}")
+            self._refuse(f"answers with HTTP {status}", answered=True)
         except (OSError, requests.RequestException) as error:
             self._refuse(f"does not answer ({type(error).__name__})")
         try:
@@ -65,14 +65,15 @@ class RpcProvider(HTTPProvider):
         if not _fits(answer, json.loads(data)["id"]):
             self._refuse(f"answers {method} with something that is no answer to it")
         if "error" in answer and method not in _JUDGED:
-            self._refuse(f"refuses {method}: {answer['error']['message']}")
+            self._refuse(f"refuses {method}: {answer['error']['message']}", answered=True)
         return answer  # type: ignore[no-any-return]
 
-    def _refuse(self, what: str) -> NoReturn:
+    def _refuse(self, what: str, *, answered: bool = False) -> NoReturn:
         # Without its cause, which quotes the URL.
         raise ChainUnavailable(
             f"{self._called} at {self.host} {what}; check {self._setting} and {self._called}",
             host=self.host,
+            answered=answered,
             retry_after_s=RETRY_AFTER_S,
         ) from None
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -29,15 +29,15 @@ from web3.types import TxParams, TxReceipt, Wei
 
 from ledger.anchor.fees import FeePolicy, Fees, fields_of
 from ledger.anchor.reverts import refusal
+from ledger.anchor.sending_errors import RETRY_AFTER_S, not_included, superseded_error, talking
 from ledger.anchor.signers import Signer
 from ledger.app.ports import Database, StoredTransaction
-from ledger.errors import AnchorRefused, ChainUnavailable
+from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 
 _FEES: Final = FeePolicy()
 _POLL_S: Final = 0.1
 _SLOWEST_POLL_S: Final = 1.0
 SEND_AGAIN_S: Final = 3.0
-_RETRY_AFTER_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Sender:
             with self._database.read() as tx:
                 waiting = tx.chain.not_included(self.chain_id)
             for transaction in waiting:
-                with _talking(transaction.purpose, sender=transaction.sender, tx_hash=transaction.tx_hash):
+                with talking(transaction.purpose, sender=transaction.sender, tx_hash=transaction.tx_hash):
                     if self.standing(transaction.tx_hash) is None:
                         # Whoever needs its effect signs anew where its nonce is gone.
                         with suppress(ChainUnavailable):
@@ -136,10 +136,14 @@ class Sender:
     def standing(self, tx_hash: str) -> TxReceipt | None:
         """As ``receipt``, of whichever attempt at the nonce of a stored transaction the chain holds.
 
-        Its block is noted with it; a reorganisation may have moved it, or put another attempt in its place.
+        Its block is noted with it; a reorganisation may have moved it, or put another attempt in its place. One that is
+        not stored here, such as the customer's who was faster, is looked for and nothing noted.
         """
         with self._database.read() as tx:
-            named = tx.chain.by_hash(tx_hash)
+            try:
+                named = tx.chain.by_hash(tx_hash)
+            except NotFound:
+                return self.receipt(tx_hash)
             attempts = tx.chain.at_nonce(named.chain_id, named.sender, named.nonce)
         for known in reversed(attempts):
             receipt = self.receipt(known.tx_hash)
@@ -164,14 +168,14 @@ class Sender:
             raise ChainUnavailable(
                 f"asked for the receipt of {tx_hash}, the node gives another one; check the node",
                 tx_hash=tx_hash,
-                retry_after_s=_RETRY_AFTER_S,
+                retry_after_s=RETRY_AFTER_S,
             )
         # A node that is just changing branches may still give a receipt from the one it leaves.
         return receipt if bytes(block["hash"]) == bytes(receipt["blockHash"]) else None
 
     def _signed(self, account: Signer, call: Call, now_s: int) -> StoredTransaction:
         """Simulate the call, and sign and store it with the next nonce unless another process did so meanwhile."""
-        with _talking(call.purpose, sender=account.address):
+        with talking(call.purpose, sender=account.address):
             self._require_same_chain()
             self._send_from(account.address)
             pinned_s = self._pin_block_time(now_s) if self._pin_block_time is not None else None
@@ -242,10 +246,10 @@ class Sender:
         deadline_s, send_at_s, pause_s = self._monotonic_s() + self._receipt_timeout_s, 0.0, _POLL_S
         refused: Exception | None = None
         sent = False
-        with _talking(purpose, tx_hash=tx_hash, sender=transaction.sender):
+        with talking(purpose, tx_hash=tx_hash, sender=transaction.sender):
             while (receipt := self.standing(tx_hash)) is None:
                 if self._monotonic_s() >= deadline_s:
-                    raise _not_included(purpose, tx_hash, refused)
+                    raise not_included(purpose, tx_hash, refused)
                 if self._monotonic_s() >= send_at_s:
                     # The same bytes first: a node may have lost them.
                     if sent and transaction.sender == account.address:
@@ -336,7 +340,7 @@ class Sender:
         self._require_same_chain()
         with self._database.begin() as tx:
             tx.chain.superseded(transaction.tx_hash)
-        raise _superseded(transaction)
+        raise superseded_error(transaction)
 
     def _require_same_chain(self) -> None:
         """What another chain says of nonces would be noted as this one's. Raises ChainUnavailable."""
@@ -347,7 +351,7 @@ class Sender:
                 "start again if another chain is meant",
                 chain_id=self.chain_id,
                 found=found,
-                retry_after_s=_RETRY_AFTER_S,
+                retry_after_s=RETRY_AFTER_S,
             )
 
     def _knows(self, tx_hash: str) -> bool:
@@ -357,46 +361,3 @@ class Sender:
         except TransactionNotFound:
             return False
         return True
-
-
-@contextmanager
-def _talking(purpose: str, *, sender: str, tx_hash: str | None = None) -> Iterator[None]:
-    """Turn what goes wrong between here and the node into ChainUnavailable."""
-    try:
-        yield
-    except OSError as error:
-        # The text of such an error may quote the node's URL, and so may a traceback with its cause.
-        said = f"the chain does not answer ({type(error).__name__})"
-    except Web3RPCError as error:
-        # No refusal by a contract: a sender without money, a node that is not ready.
-        said = f"the node refuses: {error}"
-    else:
-        return
-    rest = "could not" if tx_hash is None else "its bytes are stored and will be sent again; so far it could not"
-    raise ChainUnavailable(
-        f"{said}; {rest} {purpose} as {sender}",
-        purpose=purpose,
-        sender=sender,
-        tx_hash=tx_hash,
-        retry_after_s=_RETRY_AFTER_S,
-    )
-
-
-def _not_included(purpose: str, tx_hash: str, said: Exception | None) -> ChainUnavailable:
-    reason = "" if said is None else f" (the node says: {said})"
-    return ChainUnavailable(
-        f"the transaction to {purpose} was not included yet{reason}; it is stored and will be sent again",
-        purpose=purpose,
-        tx_hash=tx_hash,
-        retry_after_s=_RETRY_AFTER_S,
-    )
-
-
-def _superseded(transaction: StoredTransaction) -> ChainUnavailable:
-    return ChainUnavailable(
-        f"another transaction of {transaction.sender} has nonce {transaction.nonce}, so the one to "
-        f"{transaction.purpose} can never be included; a new one is signed. Use this key for nothing else",
-        purpose=transaction.purpose,
-        tx_hash=transaction.tx_hash,
-        retry_after_s=_RETRY_AFTER_S,
-    )

@@ -1,18 +1,29 @@
-"""``sla-ledger chain``: the registry contract on the chain of a node. The embedded chain needs no command."""
+"""``sla-ledger chain``: the registry contract on the chain of a node, and what its logs hold.
+
+The embedded chain needs no command.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ledger.cli.output import note, print_json
 from ledger.errors import SettingInvalid
 
+if TYPE_CHECKING:
+    from ledger.wiring.chain import RpcChain, Watched
+    from ledger.wiring.services import Services
+
+OTHERS = 3
+
 
 @click.group()
 def chain() -> None:
-    """Deploy the registry on the chain of SLA_LEDGER_CHAIN_RPC."""
+    """Deploy the registry on the chain of SLA_LEDGER_CHAIN_RPC, and see what its logs hold."""
 
 
 @chain.command(
@@ -37,16 +48,10 @@ def deploy(data_dir: Path, database: str | None, fund: bool, as_json: bool) -> N
     deployer and the issuer need money on the chain; without, the command names the addresses to fund.
     """
     from ledger.wiring import open_data  # takes seconds
-    from ledger.wiring.chain import RpcChain
 
     services = open_data(data_dir, notify=note, database_url=database)
     try:
-        opened = services.chain if services.chain_settings.rpc_url is not None else None
-        if not isinstance(opened, RpcChain):
-            raise SettingInvalid(
-                "the embedded chain deploys its registry by itself; name a node by SLA_LEDGER_CHAIN_RPC",
-                setting="SLA_LEDGER_CHAIN_RPC",
-            )
+        opened = _of_node(services)
         if fund:
             opened.fund()
         result = {**opened.deploy(), "confirmations": opened.confirmations}
@@ -59,3 +64,92 @@ def deploy(data_dir: Path, database: str | None, fund: bool, as_json: bool) -> N
     what = "deployed" if result["deployed"] else "was there already"
     note(f"the registry {what} on chain {result['chain_id']}")
     note(f"deployer {result['deployer']} and issuer {result['issuer']} pay for what is sent; keep money on both")
+
+
+@chain.command(
+    epilog="Exit codes: 0 nobody else did anything that concerns this ledger; 1 the node cannot be reached, or "
+    "refuses; 2 no node is named, no registry stands, or no such data directory; 3 somebody else did (see the events)."
+)
+@click.option(
+    "--data",
+    "data_dir",
+    envvar="SLA_LEDGER_DATA",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
+)
+@click.option("--database", metavar="URL", envvar="DATABASE_URL", help="PostgreSQL that holds the log, if one does.")
+@click.option("--from-block", type=click.IntRange(min=0), default=0, show_default=True, help="First block to look at.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def watch(context: click.Context, data_dir: Path, database: str | None, from_block: int, as_json: bool) -> None:
+    """Read the registry's own logs: what stands there of this ledger, and what others did that concerns it.
+
+    Such as a statement that the customer recorded first, an agreement somebody else registered, or a verifier that was
+    retired. Every stored transaction is looked for again and shown as submitted, included, safe, finalized or failed.
+    """
+    from ledger.wiring import open_data  # takes seconds
+
+    services = open_data(data_dir, notify=note, database_url=database)
+    try:
+        note("reading the registry's logs")
+        watched = _of_node(services).watch(from_block)
+    finally:
+        services.close()
+    if as_json:
+        print_json(_shown(watched))
+    else:
+        for event in watched.events:
+            whose = "own" if event.own else f"by others, concerns {event.concerns or 'others alone'}"
+            click.echo(f"block {event.block_number}  {event.name}  {event.tx_hash}  {whose}")
+        for state, count in Counter(each.state for each in watched.transactions).items():
+            click.echo(f"transactions {state}: {count}")
+    if watched.of_others:
+        context.exit(OTHERS)
+
+
+def _of_node(services: Services) -> RpcChain:
+    from ledger.wiring.chain import RpcChain
+
+    opened = services.chain if services.chain_settings.rpc_url is not None else None
+    if not isinstance(opened, RpcChain):
+        raise SettingInvalid(
+            "the embedded chain deploys its registry by itself, and nobody else is on it; name a node by "
+            "SLA_LEDGER_CHAIN_RPC",
+            setting="SLA_LEDGER_CHAIN_RPC",
+        )
+    return opened
+
+
+def _shown(watched: Watched) -> dict[str, Any]:
+    return {
+        "chain_id": str(watched.chain_id),
+        "registry": watched.registry,
+        "from_block": watched.from_block,
+        "to_block": watched.to_block,
+        "events": [
+            {
+                "name": event.name,
+                "arguments": dict(event.arguments),
+                "tx_hash": event.tx_hash,
+                "block_number": event.block_number,
+                "block_hash": event.block_hash,
+                "log_index": event.log_index,
+                "own": event.own,
+                "concerns": event.concerns,
+            }
+            for event in watched.events
+        ],
+        "transactions": [
+            {
+                "purpose": each.transaction.purpose,
+                "tx_hash": each.transaction.tx_hash,
+                "sender": each.transaction.sender,
+                "nonce": each.transaction.nonce,
+                "attempt": each.transaction.attempt,
+                "state": each.state,
+                "block_number": each.block_number,
+            }
+            for each in watched.transactions
+        ],
+    }

@@ -22,6 +22,8 @@ from ledger.anchor.replay import ReplayReport, replay
 from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.sender import Sender
 from ledger.anchor.signers import Signer
+from ledger.anchor.states import Heights, State, read_heights
+from ledger.anchor.watcher import Seen, Watcher
 from ledger.app.ports import Database, StoredTransaction
 from ledger.app.queries import ChainStatus, ChainTransactionStatus
 from ledger.domain.attested import TEST_CHAIN_IDS
@@ -110,6 +112,32 @@ class Deployment(TypedDict):
     issuer: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A stored transaction, how far it has come, and the block that holds it now."""
+
+    transaction: StoredTransaction
+    state: State
+    block_number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One look at a registry: its events between two blocks, and this ledger's transactions."""
+
+    chain_id: int
+    registry: str
+    from_block: int
+    to_block: int
+    events: tuple[Seen, ...]
+    transactions: tuple[Tracked, ...]
+
+    @property
+    def of_others(self) -> tuple[Seen, ...]:
+        """What somebody else did that concerns this ledger."""
+        return tuple(event for event in self.events if event.concerns is not None)
+
+
 class RpcChain:
     """The chain of a node. Nothing is asked of it before it is needed: what is stored is served without it.
 
@@ -183,6 +211,45 @@ class RpcChain:
             if not self._w3.eth.get_balance(account.address):
                 request = RPCEndpoint("anvil_setBalance")
                 self._w3.provider.make_request(request, [account.address, hex(GENESIS_BALANCE_WEI)])
+
+    def watch(self, from_block: int) -> Watched:
+        """What the registry's logs hold from a block on, and how far each stored transaction has come.
+
+        Each is looked for on the chain again, so one that a reorganisation moved or dropped is shown where it is now.
+        Raises ``ChainUnavailable``, and ``SettingInvalid`` where no registry stands.
+        """
+        chain_id, registry = self.location()
+        heights, needed = read_heights(self._w3), self.confirmations
+        with self._database.read() as tx:
+            stored = tx.chain.of_chain(chain_id)
+            tenants = tx.views.tenants()
+        agreements = set[str]()
+        for tenant in tenants:
+            with self._database.of_tenant(tenant).read() as tx:
+                agreements |= {row["sla_id"] for row in tx.views.agreements()}
+        watcher = Watcher(
+            self._w3,
+            to_checksum_address(registry),
+            own_transactions={each.tx_hash for each in stored},
+            agreements=agreements,
+        )
+        events = watcher.events(from_block, heights.latest)
+        return Watched(
+            chain_id=chain_id,
+            registry=registry,
+            from_block=from_block,
+            to_block=heights.latest,
+            events=events,
+            transactions=tuple(self._tracked(each, heights, needed) for each in stored),
+        )
+
+    def _tracked(self, stored: StoredTransaction, heights: Heights, needed: int) -> Tracked:
+        receipt = self._sender.standing(stored.tx_hash)
+        held = receipt is not None and "0x" + bytes(receipt["transactionHash"]).hex() == stored.tx_hash
+        block = receipt["blockNumber"] if receipt is not None and held else None
+        gone = (receipt is not None and not held) or (receipt is None and stored.failed)
+        failed = gone or (receipt is not None and receipt["status"] != 1)
+        return Tracked(stored, "failed" if failed else heights.state(block, needed), block)
 
     def status(self) -> ChainStatus:
         # Every list of statements asks for it, and a node that is away must not hold each of them up.

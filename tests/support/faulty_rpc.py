@@ -77,7 +77,10 @@ FAULTS = tuple(_FAULTS)
 
 
 class FaultyRpc:
-    """Answers a share of all requests by one of ``faults``, drawn by a seed; ``share`` may be set at any time."""
+    """Answers a share of all requests by one of ``faults``, drawn by a seed; ``share`` may be set at any time.
+
+    ``reshape`` gets each request and its answer and gives what is answered instead.
+    """
 
     def __init__(self, target: str, seed: int, faults: Sequence[Fault] = FAULTS) -> None:
         self.share = 0.0
@@ -87,11 +90,13 @@ class FaultyRpc:
         self._faults = faults
         self._drawing = threading.Lock()
         self.url = ""
+        self.reshape: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]] = lambda request, answer: answer
 
     def answer(self, body: bytes) -> bytes | int:
         def forward() -> Any:
             headers = {"Content-Type": "application/json"}
-            return requests.post(self.target, data=body, headers=headers, timeout=30).json()
+            answer = requests.post(self.target, data=body, headers=headers, timeout=30).json()
+            return self.reshape(json.loads(body), answer)
 
         with self._drawing:
             fault = self._random.choice(self._faults) if self._random.random() < self.share else None
