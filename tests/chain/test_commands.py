@@ -46,6 +46,11 @@ def test_the_main_job_on_a_node(node: Anvil, tmp_path: Path, key_cache: Path) ->
     assert (trust["chain_id"], trust["registry"]) == ("31337", deployed["registry"])
     receipt = node.call("eth_getTransactionReceipt", bundle["anchor"]["tx_hash"])
     assert receipt["blockHash"] == bundle["anchor"]["block_hash"]
+    watched = run("chain", "watch", "--data", str(out), key_cache=key_cache, **rpc)
+    recorded = [event for event in watched["events"] if event["name"] == "StatementRecorded"]
+    assert [event["tx_hash"] for event in recorded] == [bundle["anchor"]["tx_hash"]]
+    assert all(event["own"] and event["concerns"] is None for event in watched["events"])
+    assert all(each["state"] != "submitted" for each in watched["transactions"])
     verify = ["verify", str(out / "bundle.json"), "--trust", str(out / "trust.json"), "--accept-dev"]
     run(*verify, key_cache=key_cache)
     node.mine(70)
