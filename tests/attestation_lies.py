@@ -1,0 +1,175 @@
+"""What a dishonest provider, observer or node may try against a statement, and the tests that try it.
+
+The first nine verified against a first sketch of the circuit. A test is ``path::function`` below ``tests/``, with the
+name of its case in brackets where it has several.
+"""
+
+from __future__ import annotations
+
+_LIES = "circuits/test_lies.py"
+_REFUSED = f"{_LIES}::test_a_lie_is_refused_and_only_by_the_checks"
+_WEEK = "circuits/test_larger_circuits.py"
+_AGREE = "circuits/test_verifiers_agree.py::test_all_verifiers_give_the_verdict_of_the_vector"
+_STATEMENTS = "contracts/test_statements.py"
+_VERIFIER = "contracts/test_verifier.py"
+_BUNDLES = "unit/attest/test_verification_lies.py::test_a_lie_fails_in_its_check"
+_PROOFS = "unit/attest/test_verification_proof_lies.py"
+_NODE = "chain/test_asking_a_node.py"
+_ANCHORING = "chain/test_anchoring_on_a_node.py"
+
+ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
+    # --- the nine ---
+    "good traffic invented in unused tail windows": (
+        f"{_REFUSED}[good_traffic_invented_in_unused_tail_windows]",
+        f"{_REFUSED}[good_traffic_invented_in_an_observed_window_after_the_end]",
+        f"{_WEEK}::test_good_traffic_after_the_end_of_a_month_has_no_proof",
+    ),
+    "a bad hour entered as zeros": (f"{_LIES}::test_a_bad_hour_entered_as_zeros_shows_as_idle",),
+    "a period of zeros": (f"{_LIES}::test_a_period_of_zeros_shows_as_no_data_and_all_idle",),
+    "healthy data in the column of the tiers": (f"{_REFUSED}[healthy_data_in_the_slot_that_carries_the_tiers]",),
+    "a fee of 10000/bps mod r": (f"{_REFUSED}[fee_that_wraps_to_one_minor_unit_of_credit]",),
+    "thresholds of r - 1": (
+        f"{_REFUSED}[threshold_minus_one]",
+        f"{_REFUSED}[later_threshold_negative]",
+    ),
+    "a target of r - 1": (f"{_REFUSED}[target_minus_one]",),
+    "a cap of r - 1": (
+        f"{_LIES}::test_cap_of_minus_one_is_refused_even_without_the_checks",
+        f"{_REFUSED}[cap_that_wraps_to_nothing]",
+    ),
+    "tiers that sum above 100 %": (
+        f"{_LIES}::test_tiers_that_sum_above_one_hundred_percent_pay_the_fee_and_no_more",
+        f"{_REFUSED}[tier_above_one_hundred_percent]",
+    ),
+    # --- proofs and keys ---
+    "a proof under a key without contribution": (
+        "unit/attest/test_verification_key.py::test_a_key_under_which_anyone_forges_is_refused",
+        "unit/anchor/test_verifier_key.py::test_delta_equal_to_gamma_is_refused_with_either_sign",
+        f"{_VERIFIER}::test_a_key_under_which_anyone_forges_is_refused",
+        f"{_AGREE}[anything, where delta is gamma]",
+        f"{_AGREE}[anything, where delta is minus gamma]",
+        f"{_AGREE}[where delta is the generator]",
+        f"{_AGREE}[where delta is minus the generator]",
+        f"{_PROOFS}::test_a_lie_fails_in_its_check[proof: delta equal to gamma]",
+        f"{_PROOFS}::test_a_lie_fails_in_its_check[proof: delta the generator]",
+    ),
+    "a key of the issuer's own": (f"{_PROOFS}::test_nothing_but_one_check_stands_against_these",),
+    "a signal plus r": (
+        f"{_AGREE}[signal 5 is r]",
+        f"{_STATEMENTS}::test_signals_outside_the_field_are_refused",
+        f"{_VERIFIER}::test_a_signal_outside_the_field_reverts",
+        "unit/attest/test_groth16.py::test_a_signal_plus_r_is_another_text_of_it_and_refused",
+    ),
+    "signals too few or too many": (
+        f"{_AGREE}[a signal missing]",
+        f"{_AGREE}[a signal more]",
+        f"{_PROOFS}::test_a_signal_too_few_or_too_many_is_no_bundle",
+        "unit/attest/test_groth16.py::test_the_number_of_signals_is_exact",
+    ),
+    "a malleated proof as another statement": (
+        f"{_STATEMENTS}::test_a_rerandomised_proof_is_not_another_statement",
+        f"{_STATEMENTS}::test_a_rerandomised_proof_does_not_hold_for_another_period",
+        f"{_PROOFS}::test_a_rerandomised_proof_does_not_serve_another_period",
+        f"{_AGREE}[that, re-randomised]",
+    ),
+    "points off their curves or outside the group": (
+        f"{_AGREE}[B outside the subgroup]",
+        f"{_AGREE}[A off the curve]",
+        f"{_VERIFIER}::test_b_outside_the_subgroup_is_no_proof",
+    ),
+    "errors of several proofs that cancel": (
+        "unit/attest/test_groth16_batch.py::test_errors_that_cancel_pass_only_under_powers_that_were_foreseen",
+    ),
+    "a false proof of a false witness": (
+        "circuits/test_model_equals_circuit.py::test_one_more_credit_than_computed_has_no_proof",
+        "circuits/test_proof_makers.py::test_a_lie_has_no_proof",
+    ),
+    "a development key on a real chain": (
+        "unit/anchor/test_verifier_key.py::test_dev_keys_are_refused_everywhere_else",
+        "unit/anchor/test_sender_and_replay.py::test_a_dev_key_is_refused_before_anything_is_sent",
+        f"{_PROOFS}::test_a_lie_fails_in_its_check[context: another chain]",
+    ),
+    "a development key called sound": (
+        f"{_PROOFS}::test_a_lie_fails_in_its_check[proof: a development key called sound]",
+        "circuits/test_prover.py::test_a_key_that_claims_to_be_safe_is_not_a_development_key",
+    ),
+    "a key that does not belong to its circuit": (
+        "circuits/test_prover.py::test_a_changed_circuit_gets_another_key",
+        "circuits/test_prover.py::test_a_damaged_key_is_made_again",
+    ),
+    # --- windows, counts, credit ---
+    "a bad window that is zeroed, dropped or excluded": (
+        f"{_WEEK}::test_a_bad_hour_of_a_week_that_disappears_shows_in_the_summary",
+        f"{_WEEK}::test_dropped_hours_do_not_read_met_below_the_floor",
+        f"{_REFUSED}[coverage_below_the_floor]",
+        f"{_BUNDLES}[statement: idle hours hidden]",
+        f"{_BUNDLES}[statement: an hour unobserved]",
+        f"{_BUNDLES}[statement: an hour excluded]",
+    ),
+    "other counts sealed afterwards": (f"{_BUNDLES}[telemetry: other counts sealed, signed and logged]",),
+    "a block sealed twice": (
+        f"{_BUNDLES}[telemetry: a block sealed twice]",
+        "unit/attest/test_equivocation.py",
+    ),
+    "a proof left out of a statement that must have one": (
+        f"{_PROOFS}::test_a_lie_fails_in_its_check[proof: the proof left out]",
+        "unit/attest/test_verification_lies.py::test_only_the_opening_shows_that_a_period_was_withheld_by_a_lie",
+    ),
+    "a value of a bundle that nothing binds": (
+        "unit/attest/test_verification_binding.py::test_without_the_issuers_key_no_value_can_be_changed",
+        "unit/attest/test_verification_binding.py::test_with_the_issuers_key_only_the_block_can_be_changed",
+    ),
+    # --- registry ---
+    "another chain, registry, period or version": (
+        f"{_STATEMENTS}::test_a_proof_made_for_something_else_is_refused",
+        f"{_PROOFS}::test_a_lie_fails_in_its_check[context: another registry]",
+        f"{_BUNDLES}[statement: statement version 2]",
+        f"{_BUNDLES}[statement: another day]",
+    ),
+    "two periods of one start": (
+        f"{_STATEMENTS}::test_one_start_has_one_end",
+        f"{_STATEMENTS}::test_gaps_and_overlaps_are_refused",
+    ),
+    "a restatement that skips a version or replaces something else": (
+        f"{_STATEMENTS}::test_no_version_is_skipped",
+        f"{_STATEMENTS}::test_a_restatement_of_something_else_is_refused",
+        f"{_STATEMENTS}::test_a_second_version_two_is_refused",
+    ),
+    "a swapped verifier": (
+        "contracts/test_registration.py::test_a_verifier_is_never_replaced",
+        "contracts/test_roles.py::test_a_verifier_whose_code_was_swapped_is_not_asked",
+        f"{_STATEMENTS}::test_a_proof_under_another_key_is_refused",
+        f"{_NODE}::test_a_lie_of_the_node_that_contradicts_anything_fails[an event checked by another verifier]",
+        f"{_AGREE}[another key]",
+    ),
+    "too little gas": (
+        f"{_STATEMENTS}::test_too_little_gas_reverts_and_records_nothing",
+        f"{_VERIFIER}::test_too_little_gas_never_looks_like_a_wrong_proof",
+    ),
+    "an observer who squats on the first version of a period": (
+        "contracts/test_front_running.py::test_an_observer_takes_no_period",
+        f"{_STATEMENTS}::test_only_parties_record",
+    ),
+    "a re-randomised proof that is sent first": (
+        "contracts/test_front_running.py::test_an_observer_who_is_faster_gains_nothing",
+        "contracts/test_front_running.py::test_a_party_that_is_faster_records_the_same_statement_once",
+    ),
+    # --- anchoring, and nodes ---
+    "a statement anchored twice or never": (
+        "chain/test_killed_workers.py::test_a_worker_may_die_at_any_step",
+        f"{_ANCHORING}::test_workers_that_get_the_same_task_send_one_transaction",
+        f"{_ANCHORING}::test_a_dropped_recording_is_sent_again_byte_for_byte",
+        "chain/test_stuck_fees.py::test_a_stuck_recording_is_replaced_with_its_nonce_and_higher_fees",
+        "chain/test_bad_nodes.py::test_statements_are_recorded_once_through_a_bad_node",
+    ),
+    "an anchor that no chain holds": (
+        f"{_NODE}::test_a_transaction_that_was_reorganised_away_fails",
+        f"{_NODE}::test_a_bundle_that_says_something_else_than_the_chain_fails[a transaction that nobody sent]",
+        f"{_NODE}::test_the_transaction_that_registered_the_terms_records_nothing",
+    ),
+    "a statement that a later one replaced": (f"{_NODE}::test_a_later_restatement_is_said",),
+    "a node that lies": (
+        f"{_NODE}::test_a_lie_of_the_node_that_contradicts_anything_fails",
+        f"{_NODE}::test_a_node_that_hides_a_restatement_is_believed_so_every_line_says_by_this_node",
+    ),
+}
