@@ -167,6 +167,30 @@ def test_a_nonce_that_another_took_is_given_up(node: Anvil, settled: Settled, ch
     assert places == [(0, True), (1, False)]
 
 
+def test_a_recording_whose_nonce_is_gone_after_a_reorganisation_is_signed_anew(
+    node: Anvil, settled: Settled, chain: RpcChain
+) -> None:
+    """It stood in a block, fell out of it, and somebody else's use of the key stands in its place."""
+    proof = settled.prove(0, chain.anchor)
+    height = node.height()
+    settled.anchor(proof, chain.anchor)
+    (recorded,) = settled.events(proof, "anchor_recorded")
+    nonce = sent(node) - 1
+    assert node.height() > height
+    drop(node, node.height() - 1)
+    foreign = {"to": ACCOUNTS.issuer.address, "value": 1, "gas": 21_000, "nonce": nonce, "chainId": 31337}
+    signed = ACCOUNTS.issuer.sign_transaction({**foreign, "gasPrice": 10**11})
+    node.call("eth_sendRawTransaction", "0x" + signed.raw_transaction.hex())
+    with pytest.raises(ChainUnavailable, match="another transaction"):
+        settled.confirm(proof, chain.anchor, 1)
+    for _ in range(2):
+        settled.confirm(proof, chain.anchor, 1)
+    (confirmed,) = settled.events(proof, "anchor_confirmed")
+    assert confirmed.payload["tx_hash"] != recorded.payload["tx_hash"]
+    assert len(recordings(node, chain.anchor.registry)) == 1
+    assert sent(node) == nonce + 2
+
+
 def test_a_node_that_was_started_anew_gets_everything_again(settled: Settled) -> None:
     """A local chain that lost its memory: the stored transactions put the same registry and records there."""
     with running_anvil() as node:

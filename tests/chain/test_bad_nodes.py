@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import random
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import requests
@@ -92,6 +95,33 @@ def test_a_receipt_of_another_transaction_is_not_believed(
     monkeypatch.setattr(chain._w3.eth, "get_transaction_receipt", lambda _: wrong)
     with pytest.raises(ChainUnavailable, match="another"):
         chain.anchor.standing(last)
+
+
+def test_a_node_that_gives_receipts_of_others_and_old_nonces_costs_time_only(node: Anvil, settled: Settled) -> None:
+    """Of its receipts a third are another transaction's, and of its counts of nonces a third are from before."""
+    chain = chain_of(node, settled.database)
+    _ = chain.anchor
+    dice, lied = random.Random(4), Counter[str]()
+
+    def confused(request: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+        method = request["method"]
+        lies = {"eth_getTransactionReceipt": first, "eth_getTransactionCount": "0x0"}
+        if method not in lies or dice.random() > 0.33:
+            return answer
+        lied[method] += 1
+        return {**answer, "result": lies[method]}
+
+    with faulty_rpc(node.url, 1) as between, settled.database.read() as tx:
+        (deployment,) = (each.tx_hash for each in tx.chain.of_chain(31337))
+        first = node.call("eth_getTransactionReceipt", deployment)
+        between.reshape = confused
+        through = impatient(chain_of(node, settled.database, url=between.url))
+        proofs = [settled.prove(n, through.anchor) for n in range(2)]
+        for proof in proofs * 2:
+            _attempts(settled, proof, through)
+    assert all(lied[method] for method in ("eth_getTransactionReceipt", "eth_getTransactionCount")), lied
+    assert len(recordings(node, chain.anchor.registry)) == 2
+    assert sent(node) == 4
 
 
 def test_a_receipt_from_a_branch_that_was_left_is_not_believed(
