@@ -110,12 +110,14 @@ def import_zkey(
     from ledger.attest.circuits import circuit_named
     from ledger.attest.prover_process import ProverProcess
     from ledger.attest.zk_keys import KeyCache
+    from ledger.settings import ProverSettings
     from ledger.wiring.services import PROVING_PINS, default_key_cache
 
     folder = circuits or resource_dir("circuits")
     circuit = circuit_named(folder, name)
     cache = KeyCache(default_key_cache(), folder, note)
-    with ProverProcess(notify=note) as process:
+    settings = ProverSettings.read(os.environ)
+    with ProverProcess(memory_mb=settings.memory_mb, notify=note) as process:
         key = import_key(cache, circuit, file, read_manifest(manifest.read_bytes()), pin, process, wasm)
     write_pin(data_dir / "keys" / PROVING_PINS, name, pin)
     dev = bool(key.manifest["dev_unsafe"])
