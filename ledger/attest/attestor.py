@@ -28,7 +28,7 @@ class CircuitAttestor:
     """
 
     def __init__(self, circuits: Sequence[Circuit], provers: Mapping[str, Groth16Prover]) -> None:
-        self._circuits = sorted(circuits, key=lambda circuit: circuit.windows)
+        self._circuits = sorted((each for each in circuits if each.windows), key=lambda circuit: circuit.windows)
         self._provers = provers
 
     def sla_id(self, agreement: Agreement) -> str:

@@ -25,23 +25,27 @@ _HEADER: Final = "// Generated from circuits.json by `sla-ledger generate`; neve
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """One instance: a template with its sizes. ``outputs`` and ``public_inputs`` are the signals in order."""
+    """One instance: a template with its sizes. ``outputs`` and ``public_inputs`` are the signals in order.
+
+    A circuit of periods has ``blocks`` to ``tiers``, one of incidents ``incidents``; the others are 0.
+    """
 
     name: str
     source: str
     template: str
-    blocks: int
-    windows_per_block: int
-    objectives: int
-    tiers: int
     outputs: tuple[str, ...]
     public_inputs: tuple[str, ...]
     main: str
     use: str
+    blocks: int = 0
+    windows_per_block: int = 0
+    objectives: int = 0
+    tiers: int = 0
+    incidents: int = 0
 
     @property
     def windows(self) -> int:
-        """How many windows a period may have."""
+        """How many windows a period may have; 0 of a circuit that proves no period."""
         return self.blocks * self.windows_per_block
 
     @property
@@ -119,7 +123,8 @@ def circuit_sources(circuit: Circuit, folder: Path) -> dict[str, str]:
 
 def render_main(circuit: Circuit) -> str:
     """The circom file that instantiates ``circuit``."""
-    sizes = f"{circuit.blocks}, {circuit.windows_per_block}, {circuit.objectives}, {circuit.tiers}"
+    period = f"{circuit.blocks}, {circuit.windows_per_block}, {circuit.objectives}, {circuit.tiers}"
+    sizes = str(circuit.incidents) if circuit.incidents else period
     public = ", ".join(circuit.public_inputs)
     return (
         f'{_HEADER}include "../{circuit.source}";\n\n'

@@ -17,7 +17,6 @@ from ledger.attest.inputs import CircuitInputs
 from ledger.attest.limits import Limits, Notify
 from ledger.attest.proof_makers import ProofMaker, ResidentMaker
 from ledger.attest.prover_process import ProverProcess
-from ledger.attest.statement import Signals
 from ledger.attest.zk_keys import CircuitKey
 from ledger.errors import ProofInvalid
 
@@ -33,6 +32,14 @@ class Keys(Protocol):
 
     def ensure(self, circuit: Circuit, process: ProverProcess) -> CircuitKey:
         """The key of ``circuit``. Raises ProverUnavailable, ProvingKeyRefused."""
+
+
+class PublicSignals(Protocol):
+    """The public signals of any circuit."""
+
+    def as_tuple(self) -> tuple[int, ...]:
+        """In the compiled order."""
+        ...
 
 
 class Groth16Prover:
@@ -73,7 +80,7 @@ class Groth16Prover:
         with self._lock:
             self._maker.warm(self.key())
 
-    def prove(self, inputs: CircuitInputs, signals: Signals) -> bytes:
+    def prove(self, inputs: CircuitInputs, signals: PublicSignals) -> bytes:
         """A proof of 256 bytes that ``inputs`` satisfy the circuit with public ``signals``.
 
         Raises ProofInvalid if they do not, or if the two verifiers disagree (which must never be
@@ -106,7 +113,7 @@ class Groth16Prover:
         with self._lock:
             return self._maker.make(self.key(), inputs)
 
-    def groth16py_holds(self, proof: bytes, signals: Signals) -> bool:
+    def groth16py_holds(self, proof: bytes, signals: PublicSignals) -> bool:
         """groth16py's own verdict on ``proof``."""
         answer = self._process.request(
             "verify",

@@ -150,7 +150,7 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
     terms = agreement.compensation
     if terms.impact is not None:
         reasons.append(
-            "the impact rule (impact-v1) needs the circuit incidents_64, which this release does not have; "
+            "the impact rule (impact-v1) needs a proof of incidents_64 as well, which statements do not carry yet; "
             "the credit is settled, logged and unproved"
         )
     reasons += [f"no circuit works out {name}" for name in dict.fromkeys(map(method_of, terms.incident_rules))]

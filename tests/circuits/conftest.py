@@ -48,6 +48,16 @@ def variant(folder: Path, name: str, blocks: int, checked: bool) -> Path:
     return circuits
 
 
+def incident_variant(folder: Path) -> Path:
+    """A copy of the circuits with every check blank, and of instances ``incidents_64`` alone, as control_incidents."""
+    circuits = variant(folder, "control", 1, checked=False)
+    document = json.loads((resource_dir("circuits") / "circuits.json").read_text())
+    (one,) = (each for each in document["circuits"] if each["name"] == "incidents_64")
+    document["circuits"] = [one | {"name": "control_incidents"}]
+    (circuits / "circuits.json").write_text(json.dumps(document))
+    return circuits
+
+
 @pytest.fixture(scope="session")
 def prover(key_cache_dir: Path) -> Iterator[Groth16Prover]:
     """The prover of compliance_25x4."""

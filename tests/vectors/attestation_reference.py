@@ -111,13 +111,7 @@ def decide(given: dict[str, Any]) -> dict[str, Any]:
     amount = min(Fraction(int(given["fee"]) * bps, 10_000), Fraction(int(given["cap"])))
     credit = 0
     if amount > int(given["minimum"]):
-        whole, rest = divmod(amount, 1)
-        up = {
-            "floor": False,
-            "half_up": rest >= Fraction(1, 2),
-            "half_even": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1),
-        }
-        credit = whole + up[given["rounding"]]
+        credit = _rounded(amount, given["rounding"])
     return {"states": states, "bps": bps, "amount_e4": str(amount * 10_000), "credit": str(credit)}
 
 
@@ -126,6 +120,38 @@ def summary(given: dict[str, Any]) -> int:
     states = sum(state * 4**m for m, state in enumerate(given["states"]))
     counts = ((given["idle"] * 1024 + given["excluded"]) * 1024 + given["observed"]) * 1024 + given["windows"]
     return counts * 256 + states
+
+
+def incident_signals(given: dict[str, Any]) -> tuple[int, list[int]]:
+    """Section 8, incident credits: the credit in fractions of money, and the signals."""
+    incidents = [[int(value) for value in one] for one in given["incidents"]]
+    terms, context = [int(value) for value in given["terms"]], int(given["ctx"])
+    coefficient, price, tiers = int(given["coefficient"]), int(given["price"]), int(given["tier_amount"])
+    impact = sum(good + bad for _, _, good, bad in incidents) * Fraction(coefficient, 10**9) * Fraction(price, 10**9)
+    both = [Fraction(tiers, 10_000), impact]
+    amount = min(sum(both, Fraction(0)) if given["sum_rules"] else max(both), Fraction(terms[5]))
+    credit = _rounded(amount, given["rounding"]) if amount > terms[6] else 0
+    words = [first + windows * 2**10 + good * 2**20 + bad * 2**58 for first, windows, good, bad in incidents]
+    head = [int(given["seal_key"]), coefficient, price, int(given["sum_rules"]), len(words)]
+    shown = [credit, tiers]
+    if given["committed"]:
+        shown = [
+            poseidon([tag("total"), context, credit, int(given["total_salt"])]),
+            poseidon([tag("credit"), context, tiers, int(given["tier_salt"])]),
+        ]
+    counted = len(words) + 256 * sum(windows for _, windows, _, _ in incidents)
+    root = h("incidents", [*head, *words, *[0] * (64 - len(words))])
+    return credit, [counted, shown[0], context, shown[1], h("terms", terms), root]
+
+
+def _rounded(amount: Fraction, mode: str) -> int:
+    whole, rest = divmod(amount, 1)
+    up = {
+        "floor": False,
+        "half_up": rest >= Fraction(1, 2),
+        "half_even": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1),
+    }
+    return whole + up[mode]
 
 
 def ctx(given: dict[str, Any]) -> int:

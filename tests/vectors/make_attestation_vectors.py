@@ -18,6 +18,7 @@ from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import window_counts
 from ledger.attest.batch import Batch, batch_node, log_id
 from ledger.attest.case import Case
+from ledger.attest.incident_credit import IncidentClaim, LoggedIncident, evaluate_incidents
 from ledger.attest.keccak import keccak256, keccak_text
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.opening import windows_opened
@@ -72,7 +73,9 @@ def _conventions() -> Any:
     return {
         "r": str(SCALAR_ORDER),
         "q": str(BASE_ORDER),
-        "tags": {name: str(tag(name)) for name in ("block", "telemetry", "terms", "base", "credit")},
+        "tags": {
+            name: str(tag(name)) for name in ("block", "telemetry", "terms", "base", "credit", "incidents", "total")
+        },
         "keccak of the empty text": keccak256(b"").hex(),
         "poseidon": [
             {"inputs": [str(value) for value in values], "hash": str(poseidon(values))}
@@ -310,6 +313,47 @@ def _signals(case: Case) -> Any:
             ),
         },
         "signals": [str(value) for value in case.signals.as_tuple()],
+        "incident credit": _incident_credits(case),
+    }
+
+
+def _incident_credits(case: Case) -> Any:
+    exact = replace(attested_terms(case.agreement), exact=True, cap=NO_CAP, minimum=0)
+    some = (LoggedIncident(3, 2, 900, 100), LoggedIncident(9, 1, 0, 500), LoggedIncident(10, 4, 7, 3))
+    top = (1 << 38) - 1
+    plain = IncidentClaim(exact, some, case.seal_key, 1_500_000_000, 80_000_000_000, False, 800_000_000, 3, 4, case.ctx)
+    half = replace(plain, incidents=some[2:], coefficient=10**9, price=50_000_000, tier_amount=0)
+    variants = {
+        "the larger": plain,
+        "their sum": replace(plain, sum_rules=True),
+        "none": replace(plain, incidents=()),
+        "half a unit, half up": replace(half, terms=replace(exact, rounding=Rounding.HALF_UP)),
+        "half a unit, half even": replace(half, terms=replace(exact, rounding=Rounding.HALF_EVEN)),
+        "at the minimum": replace(plain, terms=replace(exact, minimum=181_200)),
+        "capped and committed": replace(plain, terms=replace(exact, cap=100_000, credit_hidden=True)),
+        "64 of the largest": replace(plain, incidents=tuple(LoggedIncident(2 * at, 1, top, top) for at in range(64))),
+    }
+    return [_incident_credit(name, claim) for name, claim in variants.items()]
+
+
+def _incident_credit(name: str, claim: IncidentClaim) -> dict[str, Any]:
+    found, terms = evaluate_incidents(claim), claim.terms
+    return {
+        "name": name,
+        "terms": [str(value) for value in terms.preimage()],
+        "rounding": terms.rounding.name.lower(),
+        "committed": terms.credit_hidden,
+        "seal_key": str(claim.seal_key),
+        "incidents": [[each.first, each.windows, str(each.good), str(each.bad)] for each in claim.incidents],
+        "coefficient": str(claim.coefficient),
+        "price": str(claim.price),
+        "sum_rules": claim.sum_rules,
+        "tier_amount": str(claim.tier_amount),
+        "tier_salt": str(claim.tier_salt),
+        "total_salt": str(claim.total_salt),
+        "ctx": str(claim.ctx),
+        "credit": str(found.credit),
+        "signals": [str(value) for value in found.signals.as_tuple()],
     }
 
 

@@ -177,6 +177,13 @@ def test_every_flag_changes_the_terms() -> None:
     assert len({one["terms_hash"] for one in given}) == len(given)
 
 
+@pytest.mark.parametrize("given", section("8 signals")["incident credit"], ids=lambda given: given["name"])
+def test_incident_credits(given: dict[str, Any]) -> None:
+    """The values are the model's (make_attestation_vectors); here they are worked out a second time from the page."""
+    credit, signals = reference.incident_signals(given)
+    assert (str(credit), [str(value) for value in signals]) == (given["credit"], given["signals"])
+
+
 @pytest.mark.parametrize("given", section("7 decisions"), ids=lambda given: given["name"])
 def test_decisions(given: dict[str, Any]) -> None:
     assert reference.decide(given) == {name: given[name] for name in ("states", "bps", "amount_e4", "credit")}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from ledger.attest.circuits import Circuit, generated_files, load_circuits
+from ledger.attest.incident_credit import SLOTS, IncidentSignals
 from ledger.attest.statement import Signals
 from ledger.domain.attested import BLOCK_WINDOWS, OBJECTIVES, TIERS
 from ledger.resources import resource_dir
@@ -21,8 +23,10 @@ def test_generated_files_are_current(path: Path) -> None:
 
 @pytest.mark.parametrize("circuit", load_circuits(CIRCUITS), ids=lambda circuit: circuit.name)
 def test_sizes_and_signals_are_those_of_the_formats(circuit: Circuit) -> None:
-    assert (circuit.windows_per_block, circuit.objectives, circuit.tiers) == (BLOCK_WINDOWS, OBJECTIVES, TIERS)
-    as_python = [
-        name.replace("Root", "_root").replace("Hash", "_hash").replace("Commit", "_commit") for name in circuit.signals
-    ]
-    assert as_python == list(Signals.__slots__)
+    as_python = [re.sub("[A-Z]", lambda capital: "_" + capital[0].lower(), name) for name in circuit.signals]
+    if circuit.incidents:
+        assert circuit.incidents == SLOTS
+        assert as_python == list(IncidentSignals.__slots__)
+    else:
+        assert (circuit.windows_per_block, circuit.objectives, circuit.tiers) == (BLOCK_WINDOWS, OBJECTIVES, TIERS)
+        assert as_python == list(Signals.__slots__)
