@@ -206,9 +206,10 @@ def another_tier_amount_than_the_compliance_proof_shows(inputs: CircuitInputs) -
 
 
 @lie("AtMost(60, 999999999999999999)(remainder);", committed=False)
-def quotient_one_too_high(inputs: CircuitInputs) -> None:
-    inputs["quotient"] += 1
-    inputs["remainder"] += R - E18
+def quotient_one_too_low(inputs: CircuitInputs) -> None:
+    """One too high has no proof even without the check: LessThan(60) has no bits for so negative a remainder."""
+    inputs["quotient"] -= 1
+    inputs["remainder"] += E18
 
 
 @lie("Same()(amount, quotient * 1000000000000000000 + remainder);", committed=False)
