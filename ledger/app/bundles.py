@@ -17,11 +17,13 @@ from ledger.app.statements import earlier_versions, issued_event, proved_before
 from ledger.app.windows import judgements
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
+from ledger.domain.exclusion_events import EXCLUSION_RECORDED
 from ledger.domain.lifecycle import Terms, Timeline
-from ledger.domain.naming import telemetry_stream
+from ledger.domain.naming import exclusions_stream, telemetry_stream
 from ledger.errors import NotFound
 
 BUNDLE_FORMAT = "sla-ledger/bundle/v1"
+MAX_ANNOUNCEMENTS = 1000
 OPENING_FORMAT = "sla-ledger/opening/v1"
 SIGNING_PREFIX = b"sla-ledger/bundle/v1\n"
 
@@ -84,6 +86,8 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
     }
     if proof_event is not None:
         bundle |= _proof(tx, issued, proof_event.payload, document)
+    if announced := _announcements(tx, statement, terms, size):
+        bundle["announcements"] = announced
     if issued["statement_version"] > 1:
         bundle["previous"] = [_evidence(tx, event, size) for event in earlier_versions(tx, issued)]
     if period.interval.end_ns == terms.agreement.ends_ns and terms.agreement.ended_on is not None:
@@ -110,6 +114,24 @@ def build_opening(tx: Transaction, statement_id: str) -> bytes:
             "salts": [str(salt) for salt in load_salts(tx, issued).blocks],
         }
     )
+
+
+def _announcements(tx: Transaction, statement: StoredEvent, terms: Terms, size: int) -> list[dict[str, Any]]:
+    """What logged the exclusions for maintenance that a statement lists, as they stood when it was issued."""
+    issued = statement.payload
+    classes = terms.agreement.exclusion_terms.classes
+    wanted = {each["exclusion_id"] for each in issued.get("exclusions", ()) if each["clause"] in classes}
+    if not wanted:
+        return []
+    found: dict[str, StoredEvent] = {}
+    for event in tx.events.stream(exclusions_stream(issued["sla_id"])):
+        if (
+            event.type == EXCLUSION_RECORDED
+            and event.payload["exclusion_id"] in wanted
+            and event.place < statement.place
+        ):
+            found[event.payload["exclusion_id"]] = event
+    return [_evidence(tx, event, size) for event in list(found.values())[:MAX_ANNOUNCEMENTS]]
 
 
 def _ended_by(timeline: Timeline, terms: Terms) -> Mapping[str, Any]:

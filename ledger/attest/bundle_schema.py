@@ -135,6 +135,8 @@ BUNDLE = Object(
         "issuer_signature": ED25519_SIGNATURE,
     },
     {
+        # What logged the exclusions for maintenance that the statement lists.
+        "announcements": ListOf(_event("exclusion_recorded"), 1, MAX_VERSIONS),
         # The earlier versions of a restatement.
         "previous": ListOf(_event("statement_issued"), 1, MAX_VERSIONS),
         # What ended the terms inside a period: without it, no part of a period is accepted.

@@ -93,17 +93,17 @@ def period(case: Case) -> str:
 
 
 def log(case: Case) -> str:
-    checkpoint = _checkpoint(case)
+    checkpoint = signed_checkpoint(case)
     return f"checkpoint of {checkpoint.origin} at size {checkpoint.size} is signed"
 
 
 def inclusion(case: Case) -> str:
-    checkpoint, issued = _checkpoint(case), case.issued
+    checkpoint, issued = signed_checkpoint(case), case.issued
     version = issued["statement_version"]
     name = statement_id("0x" + case.sla_id.hex(), case.period.first, version)
     require(issued["statement_id"] == name, f"the statement should be called {name}")
     stream = statement_stream("0x" + case.sla_id.hex(), case.period.first)
-    _require_logged(case.bundle["statement"], checkpoint, "statement_issued", stream, version - 1)
+    require_logged(case.bundle["statement"], checkpoint, "statement_issued", stream, version - 1)
     for index, seal in enumerate(case.bundle["seals"]):
         require(seal["seq"] < case.bundle["statement"]["seq"], f"block {index} was sealed after the statement")
         _require_sealed(case, seal, index, checkpoint)
@@ -112,7 +112,7 @@ def inclusion(case: Case) -> str:
 
 def restatement(case: Case) -> str:
     """All versions before this one are in the log, and it says truly what it replaces and by how much it differs."""
-    issued, checkpoint = case.issued, _checkpoint(case)
+    issued, checkpoint = case.issued, signed_checkpoint(case)
     first = issued["statement_version"] == 1
     for name in ("restates", "reason", "objective_deltas", "credit_delta"):
         require((name in issued) != first, f"exactly a restatement has {name}")
@@ -125,7 +125,7 @@ def restatement(case: Case) -> str:
         event = events[version - 1]
         require(before < event["seq"] < case.bundle["statement"]["seq"], f"version {version} is not logged in its turn")
         before = event["seq"]
-        _require_logged(event, checkpoint, "statement_issued", stream, version - 1)
+        require_logged(event, checkpoint, "statement_issued", stream, version - 1)
         name = statement_id("0x" + case.sla_id.hex(), case.period.first, version)
         same = {member: issued[member] for member in ("sla_id", "doc_sha256", "terms_version", "period")}
         expected = {**same, "statement_version": version, "statement_id": name}
@@ -344,15 +344,15 @@ def _require_sealed(case: Case, seal: Mapping[str, Any], block: int, checkpoint:
     """The event that seals a block: the first one stands at the block's place in the stream, others after all those."""
     payload, stream, blocks = seal["payload"], seal_stream(case.seal_key), len(case.bundle["seals"])
     if "statement_version" not in payload:
-        _require_logged(seal, checkpoint, "block_sealed", stream, block)
+        require_logged(seal, checkpoint, "block_sealed", stream, block)
         return
     version, place = payload["statement_version"], seal["header"]["version"]
     require(version <= case.issued["statement_version"], f"block {block} was sealed anew for a later version")
     require(place >= blocks, f"block {block} was sealed anew at place {place} of its stream, before all were sealed")
-    _require_logged(seal, checkpoint, "block_resealed", stream, place)
+    require_logged(seal, checkpoint, "block_resealed", stream, place)
 
 
-def _checkpoint(case: Case) -> Checkpoint:
+def signed_checkpoint(case: Case) -> Checkpoint:
     return _opened(case).checkpoint
 
 
@@ -362,7 +362,7 @@ def _opened(case: Case) -> OpenedCheckpoint:
     return open_checkpoint(raw, vkey.name, [vkey], signing.verify)
 
 
-def _require_logged(
+def require_logged(
     event: Mapping[str, Any], checkpoint: Checkpoint, event_type: str, stream: str, version: int
 ) -> None:
     header, seq = event["header"], event["seq"]

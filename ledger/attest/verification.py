@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ledger.app.ports import Randomness
-from ledger.attest import checks, probe_checks, seal_checks
+from ledger.attest import announcement_checks, checks, probe_checks, seal_checks
 from ledger.attest.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
 from ledger.attest.case import Case
 from ledger.attest.chain_checks import on_chain
@@ -133,6 +133,7 @@ def _report(
     if bundle["telemetry"] is not None:
         lines += [_line(case, name, check) for name, check in _SEALED]
         lines.append(_seal_times(case))
+    lines += _announcements(case)
     if probe_checks.concerns_probe(bundle):
         lines.append(_probe(case))
     if bundle["proof"] is not None:
@@ -188,6 +189,16 @@ def _seal_times(case: Case) -> Line:
     if line.outcome is Outcome.PASS and not seal_checks.on_time(case):
         return replace(line, outcome=Outcome.NOT_CHECKED)
     return line
+
+
+def _announcements(case: Case) -> Iterator[Line]:
+    """Only where something was left out for maintenance, or somebody says so."""
+    if not case.issued.get("exclusions") and "announcements" not in case.bundle:
+        return
+    line = _line(case, "announcements", announcement_checks.announcements)
+    late = line.outcome is Outcome.PASS and announcement_checks.unlogged(case)
+    if line.outcome is not Outcome.PASS or announcement_checks.announced(case):
+        yield replace(line, outcome=Outcome.NOT_CHECKED) if late else line
 
 
 def _recounted(case: Case, opening: Mapping[str, Any], facts: LoggedFacts) -> Line:
