@@ -63,7 +63,7 @@ compose-check: $(VENV)/.project ## Check docker-compose.yml and settle a period 
 
 # --- checks ----------------------------------------------------------------------------------
 .PHONY: check
-check: lint exact sizes types imports generated ## All static checks
+check: lint exact sizes types imports generated contracts ## All static checks
 
 .PHONY: lint
 lint: $(VENV)/.project ## ruff (rules and format), and the lock fits pyproject.toml
@@ -91,6 +91,10 @@ imports: $(VENV)/.project ## Import contracts of docs/architecture.md
 generated: $(VENV)/.project ## Generated files are those their sources give
 	$(BIN)/sla-ledger generate --check
 	$(BIN)/python scripts/with_node.py $(BIN)/python contracts/build.py --check
+
+.PHONY: contracts
+contracts: $(VENV)/.project ## Nothing new that solhint finds in the contracts
+	$(BIN)/python scripts/with_node.py $(BIN)/python contracts/lint.py
 
 .PHONY: format
 format: $(VENV)/.project ## Let ruff mend what it can

@@ -36,7 +36,8 @@ def find_node() -> tuple[str, str]:
     return node, npm
 
 
-def _run(command: list[str], cwd: Path) -> None:
+def run(command: list[str], cwd: Path) -> None:
+    """Run a program. Raises BuildFailed with its output if it fails."""
     result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise BuildFailed(f"{' '.join(command)} failed:\n{result.stdout}{result.stderr}")
@@ -53,8 +54,8 @@ def build(out: Path) -> None:
                 shutil.copytree(source, work / name)
             else:
                 shutil.copy(source, work / name)
-        _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], work)
-        _run([node, "build.js", os.fspath(out)], work)
+        run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], work)
+        run([node, "build.js", os.fspath(out)], work)
 
 
 def _files(folder: Path) -> set[str]:

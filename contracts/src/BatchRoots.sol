@@ -128,6 +128,7 @@ abstract contract BatchRoots {
         return keccak256(abi.encode(BATCH_TAG, checkpoint.logId, checkpoint.size, checkpoint.root, batchRoot));
     }
 
+    /// @notice Anchors a batch in the sender's name.
     /// @dev What was anchored before changes nothing, whatever was anchored since. Sizes of one log never fall.
     /// @param checkpoint the ledger checkpoint
     /// @param batchRoot root over the statements' leaves; zero anchors the checkpoint alone

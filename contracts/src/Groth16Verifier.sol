@@ -75,6 +75,7 @@ contract Groth16Verifier is IGroth16Verifier {
     /// @notice Too little gas was passed to come to an answer.
     error NotEnoughGas();
 
+    /// @notice Checks the key and keeps it.
     /// @param key alpha(x, y), beta(x1, x0, y1, y0), gamma(..), delta(..), IC_0(x, y) .. IC_6(x, y)
     constructor(uint256[28] memory key) {
         _checkKey(key);

@@ -48,6 +48,7 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
     /// @dev The lowest bit is not the hash's: it says that a later version replaced the statement.
     mapping(bytes32 recordKey => bytes32) private _records;
 
+    /// @notice Gives the roles to their first holders.
     /// @param admin may grant and revoke roles, pause and resume
     /// @param registrar may add and retire verifiers
     constructor(address admin, address registrar) EIP712("SlaAnchor", "1") {

