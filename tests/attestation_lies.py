@@ -8,6 +8,7 @@ from __future__ import annotations
 
 _LIES = "circuits/test_lies.py"
 _REFUSED = f"{_LIES}::test_a_lie_is_refused_and_only_by_the_checks"
+_INCIDENTS = "circuits/test_incident_credit.py::test_a_lie_is_refused_and_only_by_the_checks"
 _WEEK = "circuits/test_larger_circuits.py"
 _AGREE = "circuits/test_verifiers_agree.py::test_all_verifiers_give_the_verdict_of_the_vector"
 _STATEMENTS = "contracts/test_statements.py"
@@ -41,6 +42,15 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_LIES}::test_tiers_that_sum_above_one_hundred_percent_pay_the_fee_and_no_more",
         f"{_REFUSED}[tier_above_one_hundred_percent]",
     ),
+    # --- incidents ---
+    "an incident dropped": (
+        f"{_INCIDENTS}[an_incident_dropped_under_the_logged_root]",
+        "circuits/test_incident_credit.py::test_a_dropped_incident_shows_in_root_and_count",
+    ),
+    "an incident paid twice": (f"{_INCIDENTS}[an_incident_paid_twice]",),
+    "incidents in another order": (f"{_INCIDENTS}[incidents_in_another_order]",),
+    "requests of incidents that wrap around r": (f"{_INCIDENTS}[requests_that_wrap_to_a_small_amount]",),
+    "a coefficient out of range": (f"{_INCIDENTS}[coefficient_that_wraps_to_nothing]",),
     # --- proofs and keys ---
     "a proof under a key without contribution": (
         "unit/attest/test_verification_key.py::test_a_key_under_which_anyone_forges_is_refused",
@@ -82,6 +92,7 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
     ),
     "a false proof of a false witness": (
         "circuits/test_model_equals_circuit.py::test_one_more_credit_than_computed_has_no_proof",
+        "circuits/test_witness_mutations.py::test_no_wire_of_a_witness_can_have_another_value",
         "circuits/test_proof_makers.py::test_a_lie_has_no_proof",
     ),
     "a development key on a real chain": (

@@ -19,6 +19,7 @@ from ledger.errors import CircuitUnknown
 FORMAT: Final = "sla-ledger/circuits/v1"
 TAGS: Final = ("block", "telemetry", "terms", "base", "credit", "incidents", "total")
 TAGS_FILE: Final = "generated/tags.circom"
+SIGNALS_FILE: Final = "generated/signals.json"
 _INCLUDE: Final = re.compile(r'^include "([^"]+)";$', re.MULTILINE)
 _HEADER: Final = "// Generated from circuits.json by `sla-ledger generate`; never edited.\npragma circom 2.1.6;\n\n"
 
@@ -57,14 +58,15 @@ class Circuit:
 def load_circuits(folder: Path) -> tuple[Circuit, ...]:
     """The instances of ``folder/circuits.json``.
 
-    Raises CircuitUnknown if the file is missing or not of the format this release reads.
+    Raises CircuitUnknown if the file is missing or not of the format this release reads, or names public signals in
+    another order than the compiled template has them.
     """
     path = folder / "circuits.json"
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
             raise ValueError(f"format {document['format']!r}")
-        return tuple(
+        circuits = tuple(
             Circuit(
                 **entry | {name: tuple(entry[name]) for name in ("outputs", "public_inputs")},
             )
@@ -75,6 +77,40 @@ def load_circuits(folder: Path) -> tuple[Circuit, ...]:
             f"{path} cannot be read as {FORMAT} ({error}); reinstall sla-ledger or restore the file",
             path=str(path),
         ) from error
+    _require_compiled_order(path, circuits, compiled_signals(folder))
+    return circuits
+
+
+def compiled_signals(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Public signals of each template in the order of its last compilation by circom; empty where there was none.
+
+    Raises CircuitUnknown if the file is there and cannot be read.
+    """
+    path = folder / SIGNALS_FILE
+    try:
+        document: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+        return {template: tuple(names) for template, names in document.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise CircuitUnknown(
+            f"{path} cannot be read ({error}); reinstall sla-ledger or restore the file", path=str(path)
+        ) from error
+
+
+def _require_compiled_order(path: Path, circuits: tuple[Circuit, ...], compiled: dict[str, tuple[str, ...]]) -> None:
+    for circuit in circuits:
+        found = compiled.get(circuit.template, circuit.signals)
+        if found != circuit.signals:
+            raise CircuitUnknown(
+                f"{path} names the public signals of {circuit.name} as {', '.join(circuit.signals)}, and the compiled "
+                f"{circuit.template} has {', '.join(found)}: a proof would be read wrongly. Put outputs and "
+                "public_inputs into the compiled order, or, where the template changed, compile it again with "
+                "`python -m tests.circuits.make_signals`",
+                name=circuit.name,
+                stated=list(circuit.signals),
+                compiled=list(found),
+            )
 
 
 def circuit_named(folder: Path, name: str) -> Circuit:

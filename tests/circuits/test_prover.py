@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 from dataclasses import replace
@@ -228,6 +229,18 @@ def test_several_threads_get_their_own_answers() -> None:
 def test_an_unknown_circuit_names_those_there_are() -> None:
     with pytest.raises(CircuitUnknown, match="compliance_25x4"):
         circuit_named(resource_dir("circuits"), "compliance_1x1")
+
+
+def test_signals_in_another_order_than_compiled_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    folder = tmp_path / "circuits"
+    shutil.copytree(resource_dir("circuits"), folder)
+    document = json.loads((folder / "circuits.json").read_text())
+    first = document["circuits"][0]
+    first["public_inputs"] = ["telemetryRoot", "ctx", *first["public_inputs"][2:]]
+    (folder / "circuits.json").write_text(json.dumps(document))
+    with pytest.raises(CircuitUnknown, match="make_signals") as refused:
+        load_circuits(folder)
+    assert refused.value.data["compiled"][2:4] == ["ctx", "telemetryRoot"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": "other"}', '{"format": "sla-ledger/circuits/v1"}'])

@@ -14,6 +14,7 @@ from tests.attestation_lies import ATTESTATION_LIES
 TESTS = Path(__file__).resolve().parents[1]
 CASES_ELSEWHERE = {
     "circuits/test_lies.py": "circuits/lies.py",
+    "circuits/test_incident_credit.py": "circuits/incident_lies.py",
     "circuits/test_verifiers_agree.py": "vectors/verifiers.json",
 }
 """Where the cases of a file are made, if not in itself."""
