@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from eth_typing import ChecksumAddress
-from eth_utils import keccak
+from eth_utils import keccak, to_canonical_address
 from web3 import Web3
 from web3.types import EventData, TxReceipt
 
 from ledger.anchor.abi import contract_build
+from ledger.anchor.logs import read_logs
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import Signer
 from ledger.merkle.checkpoint import Checkpoint
@@ -42,6 +43,7 @@ class BatchRegistry:
     """The batch side of one registry on one chain. Sending raises AnchorRefused and ChainUnavailable."""
 
     def __init__(self, w3: Web3, sender: Sender, registry: ChecksumAddress) -> None:
+        self._w3 = w3
         self._sender = sender
         self.registry = registry
         self._contract = w3.eth.contract(address=registry, abi=contract_build("SlaAnchor").abi)
@@ -73,9 +75,9 @@ class BatchRegistry:
 
     def anchored(self, issuer: str, *, from_block: int, to_block: int) -> tuple[AnchoredBatch, ...]:
         """What an issuer published in a range of blocks, both ends included."""
-        filters = {"issuer": issuer}
-        logs = self._event().get_logs(from_block=from_block, to_block=to_block, argument_filters=filters)
-        return tuple(_anchored(event) for event in logs if event["address"] == self.registry)
+        event, padded = self._event(), "0x" + to_canonical_address(issuer).rjust(32, b"\0").hex()
+        logs = read_logs(self._w3, self.registry, [event.topic, padded], from_block, to_block)
+        return tuple(_anchored(event.process_log(log)) for log in logs)
 
     def is_root_anchored(self, issuer: str, leaf: bytes, checkpoint: Checkpoint, siblings: Sequence[bytes]) -> bool:
         """Whether ``issuer`` published a statement's leaf. Published, not verified."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from eth_typing import ChecksumAddress
+from eth_typing import ChecksumAddress, HexStr
 from hexbytes import HexBytes
 from web3 import Web3
 from web3.exceptions import BlockNotFound, Web3RPCError
@@ -77,7 +77,7 @@ def _asked(
 ) -> Sequence[LogReceipt]:
     wanted: FilterParams = {"address": contract, "fromBlock": start, "toBlock": end}
     if topics:
-        wanted["topics"] = [None if topic is None else HexBytes(topic) for topic in topics]
+        wanted["topics"] = [None if topic is None else HexStr(topic) for topic in topics]
     try:
         return w3.eth.get_logs(wanted)
     except Web3RPCError as error:

@@ -13,6 +13,7 @@ from eth_utils import keccak, to_checksum_address
 
 from ledger.anchor.chain import AnchorChain, registry_address
 from ledger.anchor.embedded import EmbeddedChain, Genesis
+from ledger.anchor.logs import read_logs
 from ledger.anchor.registration import sign_registration, sla_id
 from ledger.anchor.replay import replay
 from ledger.anchor.sender import Call, Sender
@@ -65,6 +66,16 @@ def lived() -> tuple[Site, AnchorChain, list[bytes]]:
     anchor = site.deploy()
     slas = [register(anchor, n, T0_S + 100 * 7**n) for n in range(1, 4)]
     return site, anchor, slas
+
+
+def test_its_logs_are_read_by_topic(lived: tuple[Site, AnchorChain, list[bytes]]) -> None:
+    site, anchor, slas = lived
+    w3 = site.chain.w3
+    every = read_logs(w3, anchor.registry, [], 0, w3.eth.block_number)
+    topic = "0x" + bytes(every[-1]["topics"][0]).hex()
+    for sla in slas:
+        (log,) = read_logs(w3, anchor.registry, [topic, "0x" + sla.hex()], 0, w3.eth.block_number, span=2)
+        assert bytes(log["topics"][1]) == sla
 
 
 # --- replay ------------------------------------------------------------------------------------
