@@ -16,6 +16,8 @@ from ledger.app.quality_reports import report_implausible
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.feeds import Facts
+from ledger.domain.heartbeats import AHEAD_NS
+from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval, clip, covered, union
 from ledger.domain.lifecycle import Timeline
 from ledger.domain.log_kinds import HEARTBEATS, REQUESTS, format_of
@@ -73,12 +75,15 @@ def record_observations(
 
     ``declared_complete`` is the span for which the collector declares its log complete; it is what makes a window
     without rows idle instead of missing. A row of the batch outside that span is rejected, because the collector does
-    not stand by it. The same batch with the same declaration is recorded once for an agreement. Of the periods that are
-    closed, those that it says something new of are judged anew.
+    not stand by it. Nobody vouches for time that has not come: what is declared ahead of it ends with the handing in,
+    and what a clock may be ahead. The same batch with the same declaration is recorded once for an agreement. Of the
+    periods that are closed, those that it says something new of are judged anew.
     Raises ``VersionConflict`` where another batch of the source was recorded meanwhile, ``ClaimDeadlinePassed`` where
-    it says something new of a closed period too late, ``RequestLogUnusable`` for heartbeats with a span.
+    it says something new of a closed period too late, ``RequestLogUnusable`` for heartbeats with a span and for a
+    declaration of time that has not come.
     """
     sla_id, source = registered.sla_id, registered.agreement.source
+    declared_complete = _vouched(declared_complete, now_ns)
     tx.identities.reserve(sla_id, source)
     digest, stream = tx.batches.put(data), observations_stream(sla_id, source)
     earlier, declared = list(tx.events.stream(stream)), _span(declared_complete)
@@ -172,6 +177,20 @@ def _judged_anew(tx: Transaction, recorded: StoredEvent, periods: Collection[Per
         return any(event.payload.get("fact") == recorded.id for event in events)
 
     return tuple(map(str, sorted(filter(followed, periods), key=lambda period: period.interval.start_ns)))
+
+
+def _vouched(declared: Interval | None, now_ns: int) -> Interval | None:
+    """What of a declaration was there to be seen when it was made."""
+    latest_ns = now_ns + AHEAD_NS
+    if declared is None or declared.end_ns <= latest_ns:
+        return declared
+    if declared.start_ns >= latest_ns:
+        raise RequestLogUnusable(
+            f"from: the log is declared complete from {format_instant_ns(declared.start_ns)}, and now it is "
+            f"{format_instant_ns(now_ns)}; declare time once it is over",
+            field="from",
+        )
+    return Interval(declared.start_ns, latest_ns)
 
 
 def _require_no_span(declared_complete: Interval | None) -> None:

@@ -68,6 +68,20 @@ def test_the_event_says_what_the_list_was() -> None:
     assert judge(of)[10].cells == (Cell(30, 30),)
 
 
+def test_nobody_declares_time_complete_that_has_not_come() -> None:
+    """A source that declares the year and falls silent would read 100 % for good."""
+    of = desk()
+    of.clock.now = period_named(of.agreement, DAY).interval.start_ns + 11 * 3600 * 10**9
+    hand(of, outage("a", "10:00:00", "10:20:00"))
+    states = [window.state for window in judge(of)]
+    assert states == [WindowState.OBSERVED] * 11 + [WindowState.NO_DATA] * 13
+    with pytest.raises(RequestLogUnusable, match="from 2023-06-15T00:00:00Z, and now it is 2023-06-14"):
+        hand(of, outage("b", "10:00:00", "10:20:00"), period=NEXT_DAY)
+    of.clock.now = period_named(of.agreement, DAY).interval.end_ns + 3600 * 10**9
+    hand(of, outage("a", "10:00:00", "10:20:00"))
+    assert {window.state for window in judge(of)} == {WindowState.OBSERVED}
+
+
 def test_requests_and_outages_live_in_the_same_windows() -> None:
     of = desk_of([ERRORS, UPTIME])
     hand(of, row("a"), row("b", error_code=500))
