@@ -114,7 +114,7 @@ def observe(desk: Desk, *rows: dict[str, Any], first: str = "2023-06-01", last: 
             log(*rows),
             read_rows=read_rows,
             declared_complete=Interval(parse_instant_ns(f"{first}T00:00:00Z"), parse_instant_ns(f"{last}T00:00:00Z")),
-            now_ns=desk.clock.now_ns(),
+            now_ns=max(desk.clock.now_ns(), parse_instant_ns(f"{last}T00:00:00Z")),
         )
 
 
@@ -174,10 +174,10 @@ def test_equal_bases_give_parts_that_sum_to_the_whole(desk: Desk) -> None:
 
 def test_facts_that_come_late_are_judged_by_the_terms_of_their_time(desk: Desk) -> None:
     amend(desk)
-    observe(desk, row("a", "2023-06-20T00:00:00Z"))
+    observe(desk, row("a", "2023-06-20T00:00:00Z"), last="2023-07-02")
     desk.clock.now = parse_instant_ns("2023-07-02T00:00:00Z")
     before = [settle(desk, name) for name in PARTS]
-    observe(desk, row("late", "2023-06-03T00:00:00Z", error_code=500))
+    observe(desk, row("late", "2023-06-03T00:00:00Z", error_code=500), last="2023-07-02")
     at = found(desk)
     with desk.database.read() as tx:
         pending = [
