@@ -98,16 +98,20 @@ def settled(services: Services) -> dict[str, str]:
     assert commands.amend(sla_id, amended, customer_signature=consent(amended)).on_chain
     services.runner.run_until_idle(time.sleep)
 
+    def hand(since: str, until: str, *rows: dict[str, Any]) -> None:
+        at(f"{until}T00:00:00Z")
+        hand_in(
+            services.database,
+            sla_id,
+            log(*rows),
+            attestor=services.attestor,
+            clock=services.clock,
+            read_rows=read_facts,
+            declared_complete=Interval(*(parse_instant_ns(f"{day}T00:00:00Z") for day in (since, until))),
+        )
+
     failures = [row(f"f{day}", f"2023-{day}T10:00:00Z", error_code=500) for day in ("06-14", "06-15", "07-10")]
-    hand_in(
-        services.database,
-        sla_id,
-        log(*failures, row("good", "2023-06-20T00:00:00Z")),
-        attestor=services.attestor,
-        clock=services.clock,
-        read_rows=read_facts,
-        declared_complete=Interval(parse_instant_ns("2023-06-01T00:00:00Z"), parse_instant_ns("2023-07-11T00:00:00Z")),
-    )
+    hand("2023-06-01", "2023-07-01", *failures[:2], row("good", "2023-06-20T00:00:00Z"))
     at("2023-07-02T00:00:00Z")
     # The second part first: the registry takes them in their order all the same.
     commands.close(sla_id, SECOND)
@@ -117,6 +121,7 @@ def settled(services: Services) -> dict[str, str]:
     signature = services.keyring.signing_key("customer").sign(message).hex()
     commands.terminate(sla_id, effective="2023-07-11", reason=reason, signatures={"customer": signature})
     services.runner.run_until_idle(time.sleep)
+    hand("2023-07-01", "2023-07-11", failures[2])
     at("2023-07-12T00:00:00Z")
     commands.close(sla_id, LAST)
     services.runner.run_until_idle(time.sleep)
