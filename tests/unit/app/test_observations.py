@@ -53,7 +53,7 @@ def record(desk: Desk, batches: list[Batch]) -> Counter[str]:
     registered = desk.register()
     for data, span in batches:
         with desk.database.begin() as tx:
-            record_observations(tx, registered, data, read_rows=read_rows, declared_complete=span, now_ns=0)
+            record_observations(tx, registered, data, read_rows=read_rows, declared_complete=span, now_ns=DAY.end_ns + 2 * DAY.duration_ns)
     found: Counter[str] = Counter()
     with desk.database.read() as tx:
         for event in tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source)):
@@ -208,7 +208,7 @@ def test_what_is_read_in_bulk_is_recorded_and_judged_as_its_rows(batches: list[B
         registered = desk.register()
         for data, span in batches:
             with desk.database.begin() as tx:
-                record_observations(tx, registered, data, read_rows=reader, declared_complete=span, now_ns=0)
+                record_observations(tx, registered, data, read_rows=reader, declared_complete=span, now_ns=DAY.end_ns + 2 * DAY.duration_ns)
         with desk.database.begin() as tx:
             stream = tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source))
             events = [event.payload for event in stream]
@@ -225,7 +225,7 @@ def test_an_id_that_comes_again_is_found_though_no_event_tells_of_it() -> None:
     registered = desk.register()
     repeated = log(plain("a", 1), plain("b", 2)) + log(plain("a", 3, error_code=500))
     with desk.database.begin() as tx:
-        record_observations(tx, registered, repeated, read_rows=lambda _: [], declared_complete=DAY, now_ns=0)
+        record_observations(tx, registered, repeated, read_rows=lambda _: [], declared_complete=DAY, now_ns=DAY.end_ns + 2 * DAY.duration_ns)
         (event,) = tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source))
         assert event.payload["rows"] == NOTHING
         windows = evaluate_windows(tx, registered, desk.period, read_rows=in_bulk).windows
