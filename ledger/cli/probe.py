@@ -93,7 +93,15 @@ def sign(bundle: Path, opening: Path, trust: Path | None, key_path: Path, out: P
     "or key); 2 FILE or the data directory cannot be used."
 )
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--data", "data_dir", required=True, envvar="SLA_LEDGER_DATA", type=click.Path(path_type=Path))
+@click.option(
+    "--data",
+    "data_dir",
+    required=True,
+    envvar="SLA_LEDGER_DATA",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Data directory of the ledger.  [env: SLA_LEDGER_DATA]",
+)
 @click.option("--database", "database_url", envvar="DATABASE_URL", metavar="URL", help="PostgreSQL that holds the log.")
 @click.option("--tenant", default="default", show_default=True, help="Whose data this is about.")
 @AS_JSON

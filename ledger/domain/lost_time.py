@@ -104,15 +104,11 @@ class Lost:
 
 def rule_step(rule: IncidentRule, lost: Lost, base: Base) -> RuleStep:
     """What a rule pays in a period."""
-    missing, credited = None, [_Credited(_ZERO)] * len(lost.runs)
+    missing, credited = None, []
     if isinstance(rule, ProportionalRule) and rule.shortfall:
-        missing, credited = _shortfall(lost.result), []
-    elif isinstance(rule, ProportionalRule):
-        credited = _proportional(rule, lost, base)
-    elif isinstance(rule, MultiplierRule):
-        credited = _multiplied(rule, lost, base)
-    else:
-        credited = _by_table(rule, lost, base)
+        missing = _shortfall(lost.result)
+    elif lost.runs:
+        credited = _credited(rule, lost, base)
     incidents = tuple(_incident(lost, run, each) for run, each in zip(lost.runs, credited, strict=False))
     amount = total(incident.amount for incident in incidents)
     return RuleStep(
@@ -131,6 +127,15 @@ class _Credited:
     amount: Fraction
     ns: int | None = None
     row: int | None = None
+
+
+def _credited(rule: IncidentRule, lost: Lost, base: Base) -> list[_Credited]:
+    """What each incident earns; there is one at least, so there are windows."""
+    if isinstance(rule, ProportionalRule):
+        return _proportional(rule, lost, base)
+    if isinstance(rule, MultiplierRule):
+        return _multiplied(rule, lost, base)
+    return _by_table(rule, lost, base)
 
 
 def _shortfall(result: ObjectiveResult) -> Fraction:

@@ -87,7 +87,7 @@ def read_chain_settings(environ: Mapping[str, str]) -> ChainSettings:
 
 def _read_signer(environ: Mapping[str, str], node: str | None) -> tuple[str | None, Mapping[str, str]]:
     url = environ.get("SLA_LEDGER_SIGNER_RPC") or None
-    names = {role: f"SLA_LEDGER_SIGNER_{role.upper()}" for role in ("deployer", "issuer")}
+    names = {"deployer": "SLA_LEDGER_SIGNER_DEPLOYER", "issuer": "SLA_LEDGER_SIGNER_ISSUER"}
     addresses = {role: environ[name] for role, name in names.items() if environ.get(name)}
     for role, address in addresses.items():
         if _ADDRESS.fullmatch(address) is None:

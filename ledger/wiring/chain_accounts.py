@@ -16,6 +16,7 @@ from ledger.wiring.chain import ChainAccounts
 from ledger.wiring.keyring import Keyring
 
 _KEY: Final = re.compile(r"(0x)?[0-9a-fA-F]{64}")
+_NAMES: Final = {"deployer": "SLA_LEDGER_DEPLOYER_KEY", "issuer": "SLA_LEDGER_ISSUER_KEY"}
 
 
 def chain_accounts(keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str]) -> ChainAccounts:
@@ -23,7 +24,7 @@ def chain_accounts(keyring: Keyring, settings: ChainSettings, environ: Mapping[s
 
     Raises ``SettingInvalid`` for a key of the environment that is none, ``KeyFileUnusable`` for a file that is.
     """
-    deployer, issuer = (_account(role, keyring, settings, environ) for role in ("deployer", "issuer"))
+    deployer, issuer = (_account(role, keyring, settings, environ) for role in _NAMES)
     return ChainAccounts(deployer, issuer)
 
 
@@ -31,7 +32,7 @@ def _account(role: str, keyring: Keyring, settings: ChainSettings, environ: Mapp
     elsewhere = settings.signed_elsewhere.get(role)
     if elsewhere is not None and settings.signer_url is not None:
         return RemoteAccount(settings.signer_url, to_checksum_address(elsewhere))
-    name = f"SLA_LEDGER_{role.upper()}_KEY"
+    name = _NAMES[role]
     text = environ.get(name)
     if not text:
         return _local(keyring.secret(f"{role}-evm"))

@@ -18,6 +18,7 @@ from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import window_counts
 from ledger.attest.batch import Batch, batch_node, log_id
 from ledger.attest.case import Case
+from ledger.attest.equivocation import leaves_in, prove
 from ledger.attest.incident_credit import IncidentClaim, LoggedIncident, evaluate_incidents
 from ledger.attest.keccak import keccak256, keccak_text
 from ledger.attest.model import PeriodClaim, evaluate
@@ -28,7 +29,7 @@ from ledger.attest.statement import Context, Signals, State, Summary
 from ledger.attest.telemetry import WindowCounts
 from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.canonical import canonical_bytes, parse_json
 from ledger.domain.compensation_terms import NO_CAP
 from ledger.domain.events import payload_commitment
 from ledger.domain.money import Rounding
@@ -65,6 +66,7 @@ def render() -> str:
         "10 proof": _proof(case),
         "11 ledger entry": _entry(case),
         "12 bundle": _bundles(),
+        "13 equivocation": _equivocation(),
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
@@ -456,6 +458,20 @@ def _bundles() -> Any:
             }
         )
     return {"signing prefix": SIGNING_PREFIX.decode(), "files": found}
+
+
+def _equivocation() -> Any:
+    """The example's log, and the same log with another block hash in the place of the first seal."""
+    forged = examples.forger()
+    forged.seal["payload"]["block_hash"] = "7"
+    told = (examples.forger().log().sign(), forged.log().sign())
+    made = prove(leaf for bundle in told for leaf in leaves_in(bundle, None))
+    found = parse_json(made, max_bytes=len(made))
+    return {
+        "document": found,
+        "sha256": hashlib.sha256(made).hexdigest(),
+        "leaf_hashes": [leaf_hash(canonical_bytes(leaf["header"])).hex() for leaf in found["leaves"]],
+    }
 
 
 if __name__ == "__main__":

@@ -323,3 +323,18 @@ def test_bundles(given: dict[str, Any]) -> None:
     assert hashlib.sha256(message).hexdigest() == given["signing message sha256"]
     seed = section("3 agreement")["ed25519 seeds"]["issuer"]
     assert reference.ed25519(seed, message) == given["issuer_signature"] == bundle["issuer_signature"]
+
+
+def test_two_entries_in_one_place_of_one_log() -> None:
+    found, origin = section("13 equivocation"), section("11 ledger entry")["checkpoint"]["origin"]
+    leaves = found["document"]["leaves"]
+    assert hashlib.sha256(canonical_bytes(found["document"])).hexdigest() == found["sha256"]
+    assert len({tuple(leaf["header"][name] for name in ("tenant", "stream", "version")) for leaf in leaves}) == 1
+    assert len(set(found["leaf_hashes"])) == 2
+    for leaf, expected in zip(leaves, found["leaf_hashes"], strict=True):
+        entry = hashlib.sha256(b"\0" + canonical_bytes(leaf["header"])).digest()
+        assert entry.hex() == expected
+        opened = open_checkpoint(leaf["checkpoint"].encode(), origin, [parse_vkey(leaf["vkey"])], ed25519_holds)
+        path = [bytes.fromhex(step) for step in leaf["inclusion"]]
+        size, root = opened.checkpoint.size, opened.checkpoint.root
+        assert reference.root(entry, leaf["seq"], size, path) == root

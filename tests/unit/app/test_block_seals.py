@@ -121,14 +121,15 @@ def day() -> Day:
 
 
 def test_a_block_is_sealed_when_its_last_window_and_the_grace_are_over(day: Day) -> None:
-    first, second = day.hand_in(0, "a"), day.hand_in(1, "b")
     day.over(0)
+    first = day.hand_in(0, "a")
     day.desk.clock.now -= 10 * SECOND_NS
     assert day.look() == 0
     day.over(0)
     assert day.look() == 1
     assert day.look() == 0
     day.over(1)
+    second = day.hand_in(1, "b")
     assert day.look() == 1
     sealed = day.stream()
     assert [(event.version, event.payload["block"], event.payload["windows"]) for event in sealed] == [

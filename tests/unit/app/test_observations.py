@@ -29,6 +29,7 @@ from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 
 HOUR_NS = 3600 * SECOND_NS
 DAY = make_desk().period.interval
+LATER_NS = DAY.end_ns + 2 * DAY.duration_ns
 DAYS = ("2023-06-13/P1D", "2023-06-14/P1D", "2023-06-15/P1D")
 CLAUSES = [{"id": "rate-limit", "error_codes": [429], "reason": "over the agreed rate"}]
 NOTHING = {"accepted": 0, "duplicate": 0, "conflict": 0, "rejected": 0}
@@ -53,7 +54,7 @@ def record(desk: Desk, batches: list[Batch]) -> Counter[str]:
     registered = desk.register()
     for data, span in batches:
         with desk.database.begin() as tx:
-            record_observations(tx, registered, data, read_rows=read_rows, declared_complete=span, now_ns=DAY.end_ns + 2 * DAY.duration_ns)
+            record_observations(tx, registered, data, read_rows=read_rows, declared_complete=span, now_ns=LATER_NS)
     found: Counter[str] = Counter()
     with desk.database.read() as tx:
         for event in tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source)):
@@ -208,7 +209,7 @@ def test_what_is_read_in_bulk_is_recorded_and_judged_as_its_rows(batches: list[B
         registered = desk.register()
         for data, span in batches:
             with desk.database.begin() as tx:
-                record_observations(tx, registered, data, read_rows=reader, declared_complete=span, now_ns=DAY.end_ns + 2 * DAY.duration_ns)
+                record_observations(tx, registered, data, read_rows=reader, declared_complete=span, now_ns=LATER_NS)
         with desk.database.begin() as tx:
             stream = tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source))
             events = [event.payload for event in stream]
@@ -225,7 +226,7 @@ def test_an_id_that_comes_again_is_found_though_no_event_tells_of_it() -> None:
     registered = desk.register()
     repeated = log(plain("a", 1), plain("b", 2)) + log(plain("a", 3, error_code=500))
     with desk.database.begin() as tx:
-        record_observations(tx, registered, repeated, read_rows=lambda _: [], declared_complete=DAY, now_ns=DAY.end_ns + 2 * DAY.duration_ns)
+        record_observations(tx, registered, repeated, read_rows=lambda _: [], declared_complete=DAY, now_ns=LATER_NS)
         (event,) = tx.events.stream(observations_stream(registered.sla_id, desk.agreement.source))
         assert event.payload["rows"] == NOTHING
         windows = evaluate_windows(tx, registered, desk.period, read_rows=in_bulk).windows

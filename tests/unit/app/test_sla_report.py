@@ -53,7 +53,7 @@ def record(desk: Desk, *batches: Batch) -> None:
     registered = desk.register()
     for data, span in batches:
         with desk.database.begin() as tx:
-            record_observations(tx, registered, data, read_rows=read_rows, declared_complete=span, now_ns=0)
+            record_observations(tx, registered, data, read_rows=read_rows, declared_complete=span, now_ns=DAY.end_ns)
 
 
 def latency(desk: Desk, within: Interval, cache: LatencyCache | None = None, sees: bool = True) -> Latency:
