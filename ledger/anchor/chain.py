@@ -14,6 +14,7 @@ from web3.exceptions import BadFunctionCallOutput, Web3RPCError
 from web3.types import EventData, TxReceipt
 
 from ledger.anchor.abi import ContractName, contract_build
+from ledger.anchor.foreign import read_signed_bytes
 from ledger.anchor.logs import read_logs
 from ledger.anchor.registration import abi_value
 from ledger.anchor.sender import Call, Sender
@@ -274,6 +275,10 @@ class AnchorChain:
     def receipt(self, tx_hash: str) -> TxReceipt | None:
         """The receipt of a stored transaction, None where no block of the chain holds it."""
         return self._sender.standing(tx_hash)
+
+    def signed_bytes(self, tx_hash: str) -> bytes | None:
+        """See ``read_signed_bytes``."""
+        return read_signed_bytes(self._w3, tx_hash)
 
     def latest_block(self) -> int:
         """Number of the newest block."""

@@ -84,6 +84,9 @@ class RegistryAnchor:
         # A node behind a balancer may be behind the one that gave the receipt.
         return Standing(placed, max(self._chain.latest_block() - placed.block_number + 1, 1))
 
+    def signed_bytes(self, tx_hash: str) -> bytes | None:
+        return self._chain.signed_bytes(tx_hash)
+
     def _registered_version(self, registration: Registration) -> int:
         try:
             return self._chain.sla_state(

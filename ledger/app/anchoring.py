@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement, load_timeline, registered_agreement
@@ -64,8 +65,9 @@ def anchor_statement(database: Database, event_id: str, *, attestor: Attestor, a
         "block_hash": placed.block_hash,
         "leaf": "0x" + attestor.leaf(material.recording).hex(),
     }
+    raw = _bytes_of_others(database, anchor, placed.tx_hash)
     event = NewEvent("anchor_recorded", payload, occurred_at_ns=clock.now_ns())
-    _log_once(database, proof["statement_id"], event, version=1, then=Stage.CONFIRM)
+    _log_once(database, proof["statement_id"], event, raw, version=1, then=Stage.CONFIRM)
 
 
 def confirm_statement(
@@ -108,7 +110,8 @@ def confirm_statement(
         "confirmations": have,
     }
     confirmation = NewEvent("anchor_confirmed", payload, occurred_at_ns=clock.now_ns())
-    _log_once(database, statement_id, confirmation, version=2)
+    raw = _bytes_of_others(database, anchor, standing.placed.tx_hash)
+    _log_once(database, statement_id, confirmation, raw, version=2)
 
 
 def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Material:
@@ -154,15 +157,34 @@ def _previous_signals(tx: Transaction, proof: Mapping[str, Any], replaced: str) 
     return tuple(int(signal) for signal in before.payload["signals"])
 
 
+def _bytes_of_others(database: Database, anchor: Anchor, tx_hash: str) -> bytes | None:
+    """The transaction where another party sent it: bundles show it, and nobody stored it here."""
+    with database.read() as tx, suppress(NotFound):
+        tx.chain.by_hash(tx_hash)
+        return None
+    return anchor.signed_bytes(tx_hash)
+
+
 def _log_once(
-    database: Database, statement_id: str, event: NewEvent, *, version: int, then: Stage | None = None
+    database: Database,
+    statement_id: str,
+    event: NewEvent,
+    raw: bytes | None,
+    *,
+    version: int,
+    then: Stage | None = None,
 ) -> None:
-    """Append an event to a statement's stream unless another worker was first, which has the same to say."""
+    """Append an event to a statement's stream unless another worker was first, which has the same to say.
+
+    ``raw`` is the transaction that it is about, where that is not stored yet.
+    """
     stream = attestation_stream(statement_id)
     try:
         with database.begin() as tx:
             if any(known.type == event.type for known in tx.events.stream(stream)):
                 return
+            if raw is not None:
+                event = replace(event, payload={**event.payload, "raw_transaction": tx.batches.put(raw)})
             (receipt,) = tx.events.append(stream, [event], expected_version=version)
             if then is not None:
                 tx.outbox.add(receipt.event_id, then)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -212,12 +213,23 @@ def _proof(
     }
 
 
-def _anchor(tx: Transaction, event: StoredEvent) -> dict[str, Any]:
+def _anchor(tx: Transaction, event: StoredEvent) -> dict[str, Any] | None:
+    """None where another party's transaction is of a type that no reader takes: nobody could check it."""
     placed = event.payload
-    stored = tx.chain.by_hash(placed["tx_hash"])
+    raw = _signed_bytes(tx, placed)
+    if raw is None:
+        return None
     return {
-        "raw_transaction": stored.raw.hex(),
+        "raw_transaction": raw.hex(),
         "tx_hash": placed["tx_hash"],
         "block_number": placed["block_number"],
         "block_hash": placed["block_hash"],
     }
+
+
+def _signed_bytes(tx: Transaction, placed: Mapping[str, Any]) -> bytes | None:
+    if "raw_transaction" in placed:
+        return tx.batches.get(placed["raw_transaction"])
+    with suppress(NotFound):
+        return tx.chain.by_hash(placed["tx_hash"]).raw
+    return None

@@ -203,6 +203,13 @@ class Anchor(Protocol):
         """
         ...
 
+    def signed_bytes(self, tx_hash: str) -> bytes | None:
+        """A transaction of somebody else as it was signed; None for a type that no bundle's reader takes.
+
+        Raises ``ChainUnavailable`` where the node does not give it, or gives another.
+        """
+        ...
+
 
 class VerifySignature(Protocol):
     """Ed25519 verification: False on anything that does not hold, never an exception."""

@@ -323,9 +323,10 @@ _ADDED: Mapping[str, Mapping[str, Shape]] = {
     "credit_line_issued": LINE_ADDED,
     **dict.fromkeys(VIOLATION_PAYLOADS, VIOLATION_ADDED),
     "window_evaluated": {"exclusions": MapOf(OBJECTIVE_ID, _COUNT, 10_000)},
+    **{name: {"raw_transaction": SHA256} for name in ("anchor_recorded", "anchor_confirmed")},
 }
 """Optional members that version 2 of a type has and version 1 had not. It takes every payload of version 1, and more
-values of some members."""
+values of some members. ``raw_transaction``: the kept bytes of what another party sent; own ones are in the store."""
 
 EVENT_TYPES: Mapping[str, EventType] = {
     name: EventType(name, LATER_SCHEMAS.get(name, 1), Object(members, _ADDED.get(name, {})))

@@ -40,6 +40,8 @@ LATER_SCHEMAS: Mapping[str, int] = dict.fromkeys(
         "credit_line_reversed",
         "credit_applied",
         "block_resealed",
+        "anchor_recorded",
+        "anchor_confirmed",
     ),
     2,
 )

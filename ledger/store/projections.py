@@ -189,9 +189,13 @@ def _anchor_confirmation(event: StoredEvent) -> Iterable[RowChange]:
     yield _of_statement(event, "view_anchor_confirmation")
 
 
+_NOT_SHOWN = frozenset({"statement_id", "sla_id", "raw_transaction"})
+"""The key of a row, and where the bytes of a transaction are kept, which bundles alone show."""
+
+
 def _of_statement(event: StoredEvent, view: str) -> RowChange:
     payload = event.payload
-    body = {name: value for name, value in payload.items() if name not in {"statement_id", "sla_id"}}
+    body = {name: value for name, value in payload.items() if name not in _NOT_SHOWN}
     return _change(event, view, {"statement_id": payload["statement_id"]}, body)
 
 

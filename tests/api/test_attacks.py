@@ -130,6 +130,26 @@ def test_graphql_answers_alike_for_both(world: World, client: Client) -> None:
         assert hidden["sla_id"][2:14] not in listed
 
 
+@pytest.mark.parametrize("role", Role)
+def test_a_key_for_some_agreements_changes_nothing_whatever_its_role(world: World, client: Client, role: Role) -> None:
+    """Neither of its own agreement nor of another: claims, lines, exclusions, charges, signatures, terms."""
+    own, hidden = filled(world.ledger, 1), filled(world.ledger, 2)
+    everything = bearer(world.key(Role.OPERATOR))
+    before = client.get("/v1/events", headers=everything).json()["log_size"]
+    limited = bearer(world.key(role, sla_ids=[own["sla_id"]]))
+    changes = [path for method, path, _ in every_route(world.app) if method != "GET"]
+    changes = sorted(set(changes) - {"/graphql", "/v1/embed/tokens"})
+    for path in changes:
+        answers = [ask(client, "POST", path, values, limited) for values in (own, hidden, GHOST)]
+        assert {answer.status_code for answer in answers} == {403}, path
+        assert len({answer.json()["data"]["scope"] for answer in answers}) == 1
+    assert client.get("/v1/events", headers=everything).json()["log_size"] == before
+    # The same requests with all rights are not refused for want of them.
+    assert 403 not in {ask(client, "POST", path, GHOST, everything).status_code for path in changes}
+    query = {"query": "{ __schema { mutationType { name } } }"}
+    assert client.post("/graphql", json=query, headers=everything).json()["data"]["__schema"]["mutationType"] is None
+
+
 LISTS = {
     "/v1/agreements": ("agreements", "sla_id"),
     "/v1/statements": ("statements//newest", "statement_id"),
