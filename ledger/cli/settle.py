@@ -16,7 +16,7 @@ from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_
 from ledger.cli.output import print_json, print_table
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.charges import Charges, charges_for, charges_period
+from ledger.domain.charges import Charges, charges_for, charges_period, read_charges, require_payable
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.heartbeats import HeartbeatBook
@@ -36,7 +36,7 @@ from ledger.ingest.request_log import open_request_log
 EPILOG = """\b
 Exit codes:
   0  settled or withheld
-  1  --strict, and a row was rejected or in conflict
+  1  charges are missing, or the ledger would not record them; --strict, and a row was rejected or in conflict
   2  the agreement or the log cannot be used; a message names file, line and field
 """
 
@@ -167,9 +167,11 @@ def _read_requests(path: Path, agreement: Agreement, evaluator: Evaluator) -> in
 def _charges(agreement: Agreement, period: Period, path: Path) -> Charges:
     if agreement.compensation.charges is None:
         raise BadInput("the base of this agreement is agreed on (compensation.base); leave --charges out")
-    document, of = load_charges_file(path), str(charges_period(agreement, period))
-    if document["period"] != of:
+    document, of = load_charges_file(path), charges_period(agreement, period)
+    if document["period"] != str(of):
         raise BadInput(f"{path}: has the charges of {document['period']}, and {period} is settled by those of {of}")
+    # What the ledger would not record is not settled by either.
+    require_payable(agreement, read_charges(agreement, of, document["lines"]))
     return charges_for(agreement, period, document["lines"])
 
 

@@ -154,3 +154,31 @@ def test_settle_takes_the_charges_from_a_file(tmp_path: Path, capsys: pytest.Cap
     other = date.fromisoformat(str(DAY)) - timedelta(days=1)
     charges.write_text(CHARGES.replace("{period}", f"{other}/P1D"))
     assert "is settled by those of" in asked(capsys, *command, "--charges", str(charges), code=2)["message"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("amount: 1000.00", 'amount: "184467440737095516.15"', None),
+        # Each line is an amount that the ledger can hold, and what the tier pays of both is not.
+        ("kind: one_time, amount: 99.00", 'kind: recurring, amount: "184467440737095516.15"', "2^64 - 1"),
+        ("kind: recurring", "kind: tax", "0 of them"),
+    ],
+)
+def test_settle_refuses_the_charges_that_the_ledger_would_not_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str | None
+) -> None:
+    agreement = agreement_file(tmp_path)
+    capped = agreement.read_text()
+    agreement.write_text(capped.replace("contract: '4000.00'", "contract: 100 %"))
+    assert agreement.read_text() != capped
+    charges = tmp_path / "charges.yaml"
+    charges.write_text(CHARGES.replace(old, new, 1).replace("{period}", PERIOD))
+    command = ("settle", "--agreement", str(agreement), "--requests", str(requests_file(tmp_path)))
+    if said is None:
+        credit = asked(capsys, *command, "--charges", str(charges))["credit"]
+        assert credit["minor_units"] == 2**63  # half of 2^64 - 1, to the even one
+        return
+    refused = asked(capsys, *command, "--charges", str(charges), code=1)
+    assert (refused["code"], said in refused["message"]) == ("charges_refused", True)
+    assert refused["data"]["clause"].startswith("compensation.rules[0].tiers")
