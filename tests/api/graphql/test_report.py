@@ -48,7 +48,7 @@ def measured(ledger: Any) -> Any:
             requests(period.interval.start_ns),
             read_rows=read_rows,
             declared_complete=period.interval,
-            now_ns=0,
+            now_ns=period.interval.end_ns,
         )
         evaluate_windows(tx, registered, period, read_rows=read_rows)
     return ledger
