@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.counters import Counters
-from ledger.domain.feeds import FactBook, FactKind, Shown
+from ledger.domain.feeds import FactBook, Shown
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import COUNTERS
@@ -25,7 +25,7 @@ from ledger.domain.money import format_plain
 from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
 from ledger.domain.samples import Refused
-from ledger.domain.series_readings import about, counts_in, reading_places, stands_by, touched
+from ledger.domain.series_readings import kind_of_readings, reading_places
 from ledger.domain.window import Cell, Window, counting
 from ledger.errors import ImplausibleCounts
 
@@ -69,6 +69,10 @@ def _refused(agreement: Agreement, row: CounterRow) -> Refused | None:
     return None
 
 
+def _series(row: CounterRow) -> tuple[str, str]:
+    return row.counter, row.series
+
+
 def _identity(row: CounterRow) -> str:
     return f"{row.counter}{row.series}@{row.at_ns}"
 
@@ -78,19 +82,8 @@ def _shown(row: CounterRow) -> Shown:
     return Shown(row.at_ns, f"{format_plain(row.value)}{since}")
 
 
-COUNTER_FACTS = FactKind(
-    name=COUNTERS,
-    dated_by="at",
-    row=CounterRow,
-    identity=_identity,
-    refused=_refused,
-    about=about,
-    counts_in=counts_in,
-    stands_by=stands_by,
-    touched=lambda new, known: touched(new, known, lambda row: (row.counter, row.series)),
-    shown=_shown,
-    place=lambda row: (_identity(row), 0),
-    only_later=True,
+COUNTER_FACTS = kind_of_readings(
+    COUNTERS, CounterRow, identity=_identity, series_of=_series, refused=_refused, shown=_shown
 )
 
 
@@ -112,7 +105,7 @@ class CounterBook(FactBook[CounterRow]):
         return found
 
     def _places(self) -> Mapping[str, Iterable[Interval]]:
-        places = reading_places(self._rows, lambda row: (row.counter, row.series))
+        places = reading_places(self._rows, _series)
         return {self.kind.identity(row): found for row, found in places}
 
     def _counters(self, name: str | None) -> Counters:

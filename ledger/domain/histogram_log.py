@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.counter_log import MAX_VALUE
-from ledger.domain.feeds import FactBook, FactKind, Shown
+from ledger.domain.feeds import FactBook, Shown
 from ledger.domain.histogram import INFINITE, Histogram, sketched_within
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
@@ -30,7 +30,7 @@ from ledger.domain.money import format_plain
 from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
 from ledger.domain.samples import Refused
-from ledger.domain.series_readings import about, counts_in, reading_places, stands_by, touched
+from ledger.domain.series_readings import kind_of_readings, reading_places
 from ledger.domain.window import MAX_COUNT, Cell, Window, counting
 from ledger.errors import ImplausibleCounts
 
@@ -104,6 +104,10 @@ def _refused_sketch(sketch: Sketch) -> Refused | None:
     return None
 
 
+def _series(row: HistogramRow) -> tuple[str, str]:
+    return row.histogram, row.series
+
+
 def _identity(row: HistogramRow) -> str:
     return f"{row.histogram}{row.series}@{row.at_ns}"
 
@@ -116,19 +120,8 @@ def _told(row: HistogramRow) -> Shown:
     return Shown(row.at_ns, ", ".join(f"le {bound}: {count}" for bound, count in row.buckets) + since)
 
 
-HISTOGRAM_FACTS = FactKind(
-    name=HISTOGRAMS,
-    dated_by="at",
-    row=HistogramRow,
-    identity=_identity,
-    refused=_refused,
-    about=about,
-    counts_in=counts_in,
-    stands_by=stands_by,
-    touched=lambda new, known: touched(new, known, lambda row: (row.histogram, row.series)),
-    shown=_told,
-    place=lambda row: (_identity(row), 0),
-    only_later=True,
+HISTOGRAM_FACTS = kind_of_readings(
+    HISTOGRAMS, HistogramRow, identity=_identity, series_of=_series, refused=_refused, shown=_told
 )
 
 
@@ -158,7 +151,7 @@ class HistogramBook(FactBook[HistogramRow]):
         return [_summed(objective, windows[at], sums.get(at)) for at in range(len(windows))]
 
     def _places(self) -> Mapping[str, Iterable[Interval]]:
-        places = reading_places(self._rows, lambda row: (row.histogram, row.series))
+        places = reading_places(self._rows, _series)
         return {self.kind.identity(row): found for row, found in places}
 
     def _readings(self, name: str | None) -> Iterator[list[_Reading]]:

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from ledger.domain.agreement import Agreement
+from ledger.domain.feeds import FactKind, FactRow, Shown
 from ledger.domain.interval import Interval
+from ledger.domain.samples import Refused
 
 END_NS = 2**63 - 1
 
 
-class Reading(Protocol):
+class Reading(FactRow, Protocol):
     """A reading of one series."""
 
     @property
     def at_ns(self) -> int: ...
-    @property
-    def body_digest(self) -> bytes: ...
     @property
     def is_step(self) -> bool:
         """Whether it is a reading of what counts up, so that steps begin and end with it."""
@@ -77,3 +78,29 @@ def touched(new: Sequence[R], known: Iterable[R], series_of: Callable[[R], Hasha
         for place in found
     )
     return list(dict.fromkeys(places))
+
+
+def kind_of_readings(
+    name: str,
+    row: type[R],
+    *,
+    identity: Callable[[R], str],
+    series_of: Callable[[R], Hashable],
+    refused: Callable[[Agreement, R], Refused | None],
+    shown: Callable[[R], Shown],
+) -> FactKind[R]:
+    """The feed of the readings ``row``: each is dated by its instant, and changes nothing before it."""
+    return FactKind(
+        name=name,
+        dated_by="at",
+        row=row,
+        identity=identity,
+        refused=refused,
+        about=about,
+        counts_in=counts_in,
+        stands_by=stands_by,
+        touched=lambda new, known: touched(new, known, series_of),
+        shown=shown,
+        place=lambda reading: (identity(reading), 0),
+        only_later=True,
+    )
