@@ -113,11 +113,9 @@ class BlockSeals:
     def _seal(self, tx: Transaction, found: RegisteredTimeline, terms: Terms, period: Period, due: int) -> int:
         attestor, registered = self.judge.attestor, found.of(terms)
         stream = seal_stream(attestor.seal_key(registered.agreement, period))
-        if sum(1 for _ in tx.events.stream(stream)) >= due:
+        if closing_of(tx, found.sla_id, period) is not None or sum(1 for _ in tx.events.stream(stream)) >= due:
             return 0
         judged = evaluate_windows(
             tx, registered, period, read_rows=self.judge.read_rows, running=True, kept=self.judge.kept
         )
-        if closing_of(tx, found.sla_id, period) is not None:
-            return 0
         return seal_blocks(tx, registered, period, judged, attestor=attestor, randomness=self.randomness, upto=due)
