@@ -61,6 +61,10 @@ def test_a_missing_step_is_named() -> None:
     assert missing_steps(TYPES, STEPS) == []
 
 
+def test_every_older_version_of_the_ledgers_own_types_leads_on() -> None:
+    assert missing_steps() == []
+
+
 def test_the_product_has_every_step_it_needs() -> None:
     assert missing_steps() == []
 
