@@ -73,6 +73,13 @@ class ObservationReceipt(msgspec.Struct, frozen=True):
     rejected: Annotated[
         list[RejectedRow], msgspec.Meta(description=f"The first {MAX_SHOWN} that cannot be read or used")
     ]
+    complete_until: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Up to when it counts as declared complete: before `to` where that has not come; null where "
+            "nothing is declared"
+        ),
+    ]
     judged_anew: Annotated[
         list[str],
         msgspec.Meta(
@@ -223,6 +230,7 @@ def _observation_receipt(handed_in: HandedIn) -> ObservationReceipt:
         RowCounts(counts.accepted, counts.duplicates, counts.conflicts, counts.rejected_total),
         {str(reason): count for reason, count in counts.rejected.items()},
         [RejectedRow(row.line, str(row.reason), row.field, row.message) for row in handed_in.rejections],
+        batch.complete_until,
         list(batch.judged_anew),
     )
 

@@ -16,7 +16,6 @@ from ledger.app.quality_reports import report_implausible
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.feeds import Facts
-from ledger.domain.heartbeats import AHEAD_NS
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval, clip, covered, union
 from ledger.domain.lifecycle import Timeline
@@ -36,6 +35,7 @@ from ledger.domain.observation import (
     request_id_digests,
 )
 from ledger.domain.samples import Refused, SampleRule, scope_of
+from ledger.domain.watermark import vouched
 from ledger.domain.where import Selection
 from ledger.errors import RequestLogUnusable
 
@@ -50,6 +50,7 @@ MAX_REFUSED = 20
 class RecordedBatch:
     """What became of a batch. ``receipt`` is the first one where the same batch had been recorded before.
 
+    ``declared_complete`` is what of the declaration counts: none of it is ahead of its handing in.
     ``refused`` are the first of the rows that could be read and have a member that this agreement cannot use.
     ``judged_anew`` names the closed periods of which it says something new: where that gives other figures, the next
     version of their statement follows.
@@ -58,8 +59,14 @@ class RecordedBatch:
     digest: str
     counts: VerdictCounts
     receipt: Receipt
+    declared_complete: Interval | None
     refused: tuple[RowRejection, ...] = ()
     judged_anew: tuple[str, ...] = ()
+
+    @property
+    def complete_until(self) -> str | None:
+        """The end of ``declared_complete``, RFC 3339."""
+        return None if self.declared_complete is None else format_instant_ns(self.declared_complete.end_ns)
 
 
 def record_observations(
@@ -83,7 +90,7 @@ def record_observations(
     declaration of time that has not come.
     """
     sla_id, source = registered.sla_id, registered.agreement.source
-    declared_complete = _vouched(declared_complete, now_ns)
+    declared_complete = vouched(declared_complete, now_ns)
     tx.identities.reserve(sla_id, source)
     digest, stream = tx.batches.put(data), observations_stream(sla_id, source)
     earlier, declared = list(tx.events.stream(stream)), _span(declared_complete)
@@ -93,7 +100,8 @@ def record_observations(
     for event in earlier:
         if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
             anew = _judged_anew(tx, event, _periods_of(timeline, feed, event, rows, declared_complete))
-            return RecordedBatch(digest, _counts_of(event.payload), Receipt.of(event), judged_anew=anew)
+            known, receipt = _counts_of(event.payload), Receipt.of(event)
+            return RecordedBatch(digest, known, receipt, declared_complete, judged_anew=anew)
     if feed is not None:
         counts, span, changed = feed.classify(rows, declared_complete, refused, now_ns=now_ns)
     elif batch_format == HEARTBEATS:
@@ -110,7 +118,7 @@ def record_observations(
     changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, batch_format))
     reason = f"the batch {digest[:16]} of {source} came after the period was closed"
     anew = _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)
-    return RecordedBatch(digest, counts, receipt, tuple(refused[:MAX_REFUSED]), anew)
+    return RecordedBatch(digest, counts, receipt, declared_complete, tuple(refused[:MAX_REFUSED]), anew)
 
 
 def _have_judged_anew(
@@ -177,20 +185,6 @@ def _judged_anew(tx: Transaction, recorded: StoredEvent, periods: Collection[Per
         return any(event.payload.get("fact") == recorded.id for event in events)
 
     return tuple(map(str, sorted(filter(followed, periods), key=lambda period: period.interval.start_ns)))
-
-
-def _vouched(declared: Interval | None, now_ns: int) -> Interval | None:
-    """What of a declaration was there to be seen when it was made."""
-    latest_ns = now_ns + AHEAD_NS
-    if declared is None or declared.end_ns <= latest_ns:
-        return declared
-    if declared.start_ns >= latest_ns:
-        raise RequestLogUnusable(
-            f"from: the log is declared complete from {format_instant_ns(declared.start_ns)}, and now it is "
-            f"{format_instant_ns(now_ns)}; declare time once it is over",
-            field="from",
-        )
-    return Interval(declared.start_ns, latest_ns)
 
 
 def _require_no_span(declared_complete: Interval | None) -> None:

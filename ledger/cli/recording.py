@@ -15,7 +15,6 @@ from ledger.cli.log_reading import parse_span, read_whole_log
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
 from ledger.cli.output import note, print_json
 from ledger.domain.attested import WINDOWS
-from ledger.domain.heartbeats import AHEAD_NS
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.log_kinds import HEARTBEATS, format_of
 from ledger.domain.observation import Reason
@@ -104,7 +103,8 @@ def observe(
             read_rows=read_facts,
             declared_complete=complete,
         )
-        if complete is not None and complete.end_ns > services.clock.now_ns() + AHEAD_NS:
+        taken = handed_in.batch.declared_complete
+        if complete is not None and taken != complete:
             until = format_instant_ns(complete.end_ns)
             note(f"not over until {until}: taken as complete up to now; hand it in again after that")
         undeclared = complete is None and format_of(data) != HEARTBEATS
@@ -180,6 +180,7 @@ def _print_batch(services: Services, batch: RecordedBatch, *, undeclared: bool, 
         "digest": batch.digest,
         "rows": rows,
         "rejected_reasons": {str(reason): count for reason, count in sorted(counts.rejected.items())},
+        "complete_until": batch.complete_until,
         "judged_anew": list(batch.judged_anew),
         **receipt_document(services, batch.receipt),
     }

@@ -17,8 +17,27 @@ from dataclasses import dataclass, field
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.heartbeats import AHEAD_NS
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.instant import SECOND_NS, format_instant_ns
+from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import HEARTBEATS, OWN_VIOLATIONS
+from ledger.errors import RequestLogUnusable
+
+
+def vouched(declared: Interval | None, handed_in_ns: int) -> Interval | None:
+    """What of a declaration was there to be seen when it was handed in, by a clock that may be ``AHEAD_NS`` ahead.
+
+    Raises ``RequestLogUnusable`` where nothing of it was.
+    """
+    latest_ns = handed_in_ns + AHEAD_NS
+    if declared is None or declared.end_ns <= latest_ns:
+        return declared
+    if declared.start_ns >= latest_ns:
+        raise RequestLogUnusable(
+            f"from: the log is declared complete from {format_instant_ns(declared.start_ns)}, and now it is "
+            f"{format_instant_ns(handed_in_ns)}; declare time once it is over",
+            field="from",
+        )
+    return Interval(declared.start_ns, latest_ns)
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ from ledger.app.telemetry import find_evidence
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.attest.signing import NoteKey, SigningKey, verify
-from ledger.domain.instant import DAY_NS
+from ledger.domain.instant import DAY_NS, HOUR_NS, SECOND_NS, format_instant_ns, parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.settings import IngestSettings
 from tests.unit.app.conftest import Desk, log, make_desk, row
@@ -171,6 +171,21 @@ def test_a_sample_log_comes_in_by_the_same_route(post: Post) -> None:
         400,
         "request_log_unusable",
     )
+
+
+def test_a_declaration_ahead_of_its_time_is_answered_with_what_counts_of_it(post: Post) -> None:
+    desk = post.desk
+    day = desk.period.interval
+    span = f"from={format_instant_ns(day.start_ns)}&to={format_instant_ns(day.end_ns)}"
+    path, kind = f"/v1/observations?sla_id={post.sla_id}", "application/x-ndjson"
+    desk.clock.now = day.start_ns + 15 * HOUR_NS
+    said = post(f"{path}&{span}", log(row("a")), kind).json()["complete_until"]
+    assert 60 * SECOND_NS <= parse_instant_ns(said) - (day.start_ns + 15 * HOUR_NS) < 70 * SECOND_NS
+    desk.clock.now = day.end_ns
+    assert post(f"{path}&{span}", log(row("a")), kind).json()["complete_until"] == format_instant_ns(day.end_ns)
+    assert post(path, log(row("b")), kind).json()["complete_until"] is None
+    desk.clock.now = day.start_ns - HOUR_NS
+    assert problem(post(f"{path}&{span}", log(row("c")), kind), 400, "request_log_unusable")["data"]["field"] == "from"
 
 
 def test_a_log_of_a_closed_period_says_what_follows_until_the_deadline(post: Post) -> None:
