@@ -208,6 +208,9 @@ class Commands:
         self.collectors.require(agreement)
         if self.attestor.sla_id(agreement) != sla_id:
             raise fail("nonce", f"nonce and addresses are not those of the agreement {sla_id}")
+        if customer_signature is not None:
+            # A circuit's key may have to be made first, which takes minutes: not while others wait to write.
+            self.attestor.circuit_ids(agreement)
         with self.database.begin() as tx:
             found, now_ns = load_timeline(tx, sla_id, self.attestor), self.clock.now_ns()
             known = _version(found, agreement)
