@@ -182,13 +182,14 @@ def served(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Iterato
         portal.server_close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
+    """Of these tests alone: while it lives, its event loop counts as running, and nobody else can run one."""
     with sync_playwright() as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(playwright: Playwright, absent: Callable[[str], NoReturn]) -> Iterator[Browser]:
     path = shutil.which("chromium")
     if path is None:
