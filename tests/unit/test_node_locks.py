@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("contracts", "tests/support/node", "toolchain")
+FOLDERS = ("contracts", "contracts/lint", "tests/support/node", "toolchain", "toolchain/lint")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
