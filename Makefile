@@ -100,6 +100,10 @@ contracts: $(VENV)/.project ## Nothing new that solhint finds in the contracts
 circuits: $(VENV)/.project ## Nothing that circomspect finds in the circuits and circuits/ANALYSIS.md does not explain
 	$(BIN)/python scripts/with_node.py $(BIN)/python toolchain/lint.py
 
+.PHONY: slither
+slither: $(VENV)/.project ## Nothing that slither finds in the contracts and contracts/ANALYSIS.md does not explain. First run: 120 MB
+	$(BIN)/python scripts/with_node.py $(BIN)/python contracts/slither.py
+
 .PHONY: format
 format: $(VENV)/.project ## Let ruff mend what it can
 	$(BIN)/ruff check --fix .

@@ -1,6 +1,6 @@
 """Make the hash-pinned lock files, or check without a network that they still fit.
 
-    python scripts/lock.py            resolve again: requirements.lock, requirements-node.lock
+    python scripts/lock.py            resolve again: requirements.lock and those of APART
     python scripts/lock.py --check    exit 1 where a lock misses a requirement, a hash or names a host
 
 pip-tools runs in an environment of its own, made for the run, so that it is no dependency of the
@@ -25,7 +25,8 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP_TOOLS = "pip-tools==7.6.2"
-NODE_SOURCE = ROOT / "requirements-node.in"
+# Locks of environments or tools that are no dependency of the project.
+APART = ("requirements-node", "requirements-slither")
 # Settings of the person's machine that would put files of another origin into the lock.
 FOREIGN_SETTINGS = ("PIP_CONSTRAINT", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
 HEADER = """\
@@ -68,9 +69,9 @@ def project_requirements() -> list[Requirement]:
     return [Requirement(line) for line in lines]
 
 
-def node_requirements() -> list[Requirement]:
-    """What requirements-node.in asks for."""
-    lines = NODE_SOURCE.read_text(encoding="utf-8").splitlines()
+def requirements_apart(source: Path) -> list[Requirement]:
+    """What a file of requirements asks for."""
+    lines = source.read_text(encoding="utf-8").splitlines()
     return [Requirement(line) for line in lines if line and not line.startswith("#")]
 
 
@@ -97,13 +98,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="only check, without a network")
     arguments = parser.parse_args()
-    project_lock, node_lock = ROOT / "requirements.lock", ROOT / "requirements-node.lock"
+    project_lock = ROOT / "requirements.lock"
+    apart = {ROOT / f"{name}.lock": ROOT / f"{name}.in" for name in APART}
     if not arguments.check:
         if sys.version_info[:2] != (3, 11):
             sys.exit("The lock is made with Python 3.11, the oldest version that the project supports.")
         resolve(ROOT / "pyproject.toml", project_lock, "--all-extras")
-        resolve(NODE_SOURCE, node_lock)
-    found = faults(project_lock, project_requirements()) + faults(node_lock, node_requirements())
+        for lock, source in apart.items():
+            resolve(source, lock)
+    found = faults(project_lock, project_requirements())
+    for lock, source in apart.items():
+        found += faults(lock, requirements_apart(source))
     for fault in found:
         print(fault, file=sys.stderr)
     return 1 if found else 0
