@@ -14,7 +14,8 @@ from hexbytes import HexBytes
 from web3.types import TxReceipt
 
 from ledger.anchor.embedded import EmbeddedChain
-from ledger.app.ports import Database, StoredTransaction
+from ledger.app.chain_port import StoredTransaction, TransactionState
+from ledger.app.ports import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,11 @@ def _replay_one(chain: EmbeddedChain, database: Database, transaction: StoredTra
     receipt = chain.w3.eth.get_transaction_receipt(HexBytes(transaction.tx_hash))
     if transaction.block_hash is None:
         failed = receipt["status"] != 1
+        # Nothing on this chain is ever undone.
+        state: TransactionState = "failed" if failed else "finalized"
         with database.begin() as tx:
             tx.chain.included(
-                transaction.tx_hash, block_number=receipt["blockNumber"], block_hash=_hash(receipt), failed=failed
+                transaction.tx_hash, block_number=receipt["blockNumber"], block_hash=_hash(receipt), state=state
             )
         return None if not failed else "included now for the first time, and reverted"
     return _difference(transaction, receipt, pinned_s)

@@ -31,7 +31,8 @@ from ledger.anchor.fees import FeePolicy, Fees, fields_of
 from ledger.anchor.reverts import refusal
 from ledger.anchor.sending_errors import RETRY_AFTER_S, not_included, superseded_error, talking
 from ledger.anchor.signers import Signer
-from ledger.app.ports import Database, StoredTransaction
+from ledger.app.chain_port import StoredTransaction, TransactionState
+from ledger.app.ports import Database
 from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 
 _FEES: Final = FeePolicy()
@@ -83,6 +84,8 @@ class Sender:
         self._monotonic_s = monotonic_s
         # Setting the embedded chain's next block time and filling that block are two steps.
         self._alone: AbstractContextManager[Any] = nullcontext() if pin_block_time is None else threading.RLock()
+        # Nothing on the embedded chain is ever undone.
+        self._once_included: TransactionState = "included" if pin_block_time is None else "finalized"
         self.chain_id = w3.eth.chain_id
 
     def send(self, account: Signer, call: Call, *, now_s: int) -> TxReceipt:
@@ -153,7 +156,8 @@ class Sender:
             failed = receipt["status"] != 1
             if (known.block_number, known.block_hash, known.failed) != (number, block_hash, failed):
                 with self._database.begin() as tx:
-                    tx.chain.included(known.tx_hash, block_number=number, block_hash=block_hash, failed=failed)
+                    state = "failed" if failed else self._once_included
+                    tx.chain.included(known.tx_hash, block_number=number, block_hash=block_hash, state=state)
             return receipt
         return None
 
@@ -211,6 +215,7 @@ class Sender:
                 raw=bytes(signed.raw_transaction),
                 block_timestamp_s=pinned_s,
                 signed_at_block=latest["number"],
+                signed_at_s=now_s,
             )
             tx.chain.add(transaction)
         return transaction
@@ -295,7 +300,7 @@ class Sender:
                     signed_at_block=latest["number"],
                     block_number=None,
                     block_hash=None,
-                    failed=False,
+                    state="submitted",
                 )
             )
 

@@ -8,14 +8,13 @@ Reference: execution-apis, block tags.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from web3 import Web3
 from web3.exceptions import BlockNotFound, Web3RPCError
 
+from ledger.app.chain_port import TransactionState
 from ledger.errors import ChainUnavailable
-
-State: TypeAlias = Literal["submitted", "included", "safe", "finalized", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Heights:
     safe: int | None
     finalized: int | None
 
-    def state(self, block_number: int | None, confirmations: int) -> State:
+    def state(self, block_number: int | None, confirmations: int) -> TransactionState:
         """Of a transaction in this block of the canonical chain, or in none."""
         if block_number is None:
             return "submitted"

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from ledger.app.chain_port import ChainLooks, ChainTransactions
 from ledger.app.keys_port import ApiKeys
 from ledger.app.outbox_port import Outbox
 from ledger.app.views_port import Views
@@ -132,96 +133,6 @@ class RawBatches(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTransaction:
-    """A signed EVM transaction, stored before it is sent, so that the same bytes can be sent again.
-
-    ``ordinal`` counts from 0 per chain in the order of signing. ``sender`` is in EIP-55 form, ``tx_hash`` and
-    ``block_hash`` are ``0x`` and 64 hex digits. ``purpose`` is for people. ``effect`` names what the transaction
-    brings about, so that the same work done twice sends one transaction. ``attempt`` counts from 0 those that share a
-    nonce, of which a chain can hold one: each later one offers more for it. ``signed_at_block`` is the chain's newest
-    block at signing, None where nobody noted it. ``block_timestamp_s`` is the block time
-    asked for on the embedded chain, None on a chain that sets its own. Block number and hash are None until it was
-    seen in a block. ``failed`` says that it cannot have its effect: it reverted, or another has its nonce.
-    """
-
-    ordinal: int
-    chain_id: int
-    sender: str
-    nonce: int
-    purpose: str
-    effect: str
-    tx_hash: str
-    raw: bytes
-    block_timestamp_s: int | None = None
-    block_number: int | None = None
-    block_hash: str | None = None
-    failed: bool = False
-    attempt: int = 0
-    signed_at_block: int | None = None
-
-
-class ChainTransactions(Protocol):
-    """Signed transactions by chain, in the order of signing.
-
-    (chain, ordinal) and (chain, sender, nonce, attempt) are unique.
-    """
-
-    def reserve(self, chain_id: int) -> None:
-        """Keep others from taking ordinals and nonces of a chain until this transaction ends."""
-        ...
-
-    def add(self, transaction: StoredTransaction) -> None:
-        """Adding the same again is a no-op. Raises ``VersionConflict`` where its ordinal, place or hash is taken."""
-        ...
-
-    def included(self, tx_hash: str, *, block_number: int, block_hash: str, failed: bool = False) -> None:
-        """Note the block that holds a transaction, which a reorganisation may change. Raises ``NotFound``.
-
-        The others of its nonce are noted as failed: no block beside it can hold them.
-        """
-        ...
-
-    def superseded(self, tx_hash: str) -> None:
-        """Note that a transaction not stored here has the nonce of this one and of its other attempts.
-
-        None of them can ever be included. Raises ``NotFound``.
-        """
-        ...
-
-    def by_hash(self, tx_hash: str) -> StoredTransaction:
-        """Raises ``NotFound``."""
-        ...
-
-    def of_effect(self, chain_id: int, effect: str) -> StoredTransaction | None:
-        """The newest transaction with an effect, of those that did not fail."""
-        ...
-
-    def next_place(self, chain_id: int, sender: str) -> tuple[int, int]:
-        """The next free (ordinal, nonce) as far as is stored here."""
-        ...
-
-    def from_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
-        """A sender's transactions with this nonce or a later one, by nonce and attempt."""
-        ...
-
-    def at_nonce(self, chain_id: int, sender: str, nonce: int) -> Sequence[StoredTransaction]:
-        """All attempts at a nonce of a sender, the first of them first."""
-        ...
-
-    def not_included(self, chain_id: int) -> Sequence[StoredTransaction]:
-        """Those that no block is noted for and that did not fail, by ordinal."""
-        ...
-
-    def of_chain(self, chain_id: int, *, newest: int | None = None) -> Sequence[StoredTransaction]:
-        """The transactions of a chain by ordinal: all, or the ``newest`` so many."""
-        ...
-
-    def count(self, chain_id: int) -> int:
-        """How many transactions of a chain are stored."""
-        ...
-
-
 class Followers(Protocol):
     """How far those who follow the log have come, each under its name."""
 
@@ -317,6 +228,8 @@ class Transaction(Protocol):
     def outbox(self) -> Outbox: ...
     @property
     def chain(self) -> ChainTransactions: ...
+    @property
+    def chain_looks(self) -> ChainLooks: ...
     @property
     def followers(self) -> Followers: ...
     @property

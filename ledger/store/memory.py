@@ -21,7 +21,7 @@ from ledger.store.api_keys import key_taken, no_key
 from ledger.store.batches import no_batch
 from ledger.store.following import Following
 from ledger.store.log import StoredLog
-from ledger.store.memory_chain import MemoryChain
+from ledger.store.memory_chain import MemoryChain, MemoryChainLooks
 from ledger.store.memory_events import MemoryEvents, MemoryLogRows
 from ledger.store.memory_outbox import MemoryOutbox
 from ledger.store.memory_state import MemoryHandle, MemoryState
@@ -88,6 +88,7 @@ class MemoryDatabase(Following):
             identities=_Identities(handle, tenant),
             outbox=MemoryOutbox(handle),
             chain=MemoryChain(handle),
+            chain_looks=MemoryChainLooks(handle),
             followers=MemoryFollowers(handle),
             deliveries=MemoryDeliveries(handle, tenant),
             secrets=_Secrets(handle, tenant),
@@ -187,6 +188,7 @@ class MemoryTransaction:
     identities: _Identities
     outbox: MemoryOutbox
     chain: MemoryChain
+    chain_looks: MemoryChainLooks
     followers: MemoryFollowers
     deliveries: MemoryDeliveries
     secrets: _Secrets

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from ledger.app.chain_port import StoredTransaction
 from ledger.app.keys_port import ApiKey
-from ledger.app.ports import DeliveryAttempt, StoredTransaction
+from ledger.app.ports import DeliveryAttempt
 from ledger.domain.events import StoredEvent
 from ledger.errors import ReadOnlyTransaction
 from ledger.store.appending import (
     AppendRequest,
 )
 from ledger.store.log import SignedCheckpoint
+from ledger.store.memory_chain import HeldLook
 from ledger.store.memory_outbox import Job
 from ledger.store.projections import RowChange
 
@@ -29,6 +31,7 @@ class MemoryState:
     identities: dict[tuple[str, str, str, bytes], frozenset[bytes]] = field(default_factory=dict)
     jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
     chain: dict[str, StoredTransaction] = field(default_factory=dict)
+    chain_looks: dict[tuple[int, str], HeldLook] = field(default_factory=dict)
     followers: dict[str, int] = field(default_factory=dict)
     attempts: list[tuple[str, DeliveryAttempt]] = field(default_factory=list)
     secrets: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class MemoryState:
             identities=dict(self.identities),
             jobs={key: replace(job) for key, job in self.jobs.items()},
             chain=dict(self.chain),
+            chain_looks=dict(self.chain_looks),
             followers=dict(self.followers),
             attempts=list(self.attempts),
             secrets=dict(self.secrets),

@@ -12,7 +12,7 @@ from ledger.domain.events import StoredEvent
 from ledger.domain.instant import Clock
 from ledger.store.api_keys import SqlApiKeys
 from ledger.store.batches import SqlBatches
-from ledger.store.chain import SqlChainTransactions
+from ledger.store.chain import SqlChainLooks, SqlChainTransactions
 from ledger.store.checkpoints import SqlLogRows
 from ledger.store.deliveries import SqlDeliveries
 from ledger.store.dialects import is_postgresql
@@ -39,6 +39,7 @@ class SqlTransaction:
     identities: SqlIdentities
     outbox: SqlOutbox
     chain: SqlChainTransactions
+    chain_looks: SqlChainLooks
     followers: SqlFollowers
     deliveries: SqlDeliveries
     secrets: SqlSecrets
@@ -63,6 +64,7 @@ class Session:
             identities=SqlIdentities(connection, self.tenant),
             outbox=SqlOutbox(connection),
             chain=SqlChainTransactions(connection),
+            chain_looks=SqlChainLooks(connection),
             followers=SqlFollowers(connection),
             deliveries=SqlDeliveries(connection, self.tenant),
             secrets=SqlSecrets(connection, self.tenant),

@@ -22,9 +22,10 @@ from ledger.anchor.replay import ReplayReport, replay
 from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.sender import Sender
 from ledger.anchor.signers import Signer
-from ledger.anchor.states import Heights, State, read_heights
+from ledger.anchor.states import Heights, read_heights
 from ledger.anchor.watcher import Seen, Watcher
-from ledger.app.ports import Database, StoredTransaction
+from ledger.app.chain_port import StoredTransaction, TransactionState
+from ledger.app.ports import Database
 from ledger.app.queries import ChainStatus, ChainTransactionStatus
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.instant import SECOND_NS, Clock
@@ -117,7 +118,7 @@ class Tracked:
     """A stored transaction, how far it has come, and the block that holds it now."""
 
     transaction: StoredTransaction
-    state: State
+    state: TransactionState
     block_number: int | None
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from ledger.app.chain_port import ChainLook, StateTally, StoredTransaction
 from ledger.app.keys_port import ApiKey
 from ledger.app.outbox_port import Lease, OutboxEntry, StageWait
-from ledger.app.ports import StoredTransaction, Transaction
+from ledger.app.ports import Transaction
 from ledger.errors import NotFound, Refused, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, agreement, windows
@@ -39,6 +40,10 @@ def later(n: int, **changes: Any) -> StoredTransaction:
     """The ``n``-th transaction after the first."""
     name = f"0x{n + 1:064x}"
     return replace(TRANSACTION, **{"ordinal": n, "nonce": n, "tx_hash": name, "effect": name, **changes})
+
+
+def _included(transaction: StoredTransaction, block: str) -> StoredTransaction:
+    return replace(transaction, block_number=4, block_hash="0x" + block * 32, state="included")
 
 
 def append(database: AnyDatabase, count: int = 1) -> list[str]:
@@ -398,7 +403,7 @@ class TestChainTransactions:
             for block_hash in ("0x" + "0a" * 32, "0x" + "0b" * 32):
                 tx.chain.included(TRANSACTION.tx_hash, block_number=4, block_hash=block_hash)
             tx.chain.add(TRANSACTION)
-            assert tx.chain.of_chain(CHAIN) == [replace(TRANSACTION, block_number=4, block_hash="0x" + "0b" * 32)]
+            assert tx.chain.of_chain(CHAIN) == [_included(TRANSACTION, "0b")]
             with pytest.raises(NotFound):
                 tx.chain.included("0x" + "ff" * 32, block_number=1, block_hash="0x" + "0a" * 32)
 
@@ -432,10 +437,8 @@ class TestChainTransactions:
             assert tx.chain.at_nonce(CHAIN, first.sender, 1) == []
             for held, other in ((first, dearer), (dearer, first)):
                 tx.chain.included(held.tx_hash, block_number=4, block_hash="0x" + "0a" * 32)
-                assert tx.chain.of_effect(CHAIN, "registry") == replace(
-                    held, block_number=4, block_hash="0x" + "0a" * 32
-                )
-                assert tx.chain.by_hash(other.tx_hash) == replace(other, failed=True)
+                assert tx.chain.of_effect(CHAIN, "registry") == _included(held, "0a")
+                assert tx.chain.by_hash(other.tx_hash) == replace(other, state="failed")
                 assert tx.chain.not_included(CHAIN) == []
             tx.chain.superseded(first.tx_hash)
             assert [each.failed for each in tx.chain.of_chain(CHAIN)] == [True, True]
@@ -458,7 +461,7 @@ class TestChainTransactions:
             assert tx.chain.of_effect(CHAIN, "registry") == later(1, effect="registry")
             tx.chain.superseded(later(1).tx_hash)
             assert tx.chain.of_effect(CHAIN, "registry") == TRANSACTION
-            tx.chain.included(TRANSACTION.tx_hash, block_number=1, block_hash="0x" + "0a" * 32, failed=True)
+            tx.chain.included(TRANSACTION.tx_hash, block_number=1, block_hash="0x" + "0a" * 32, state="failed")
             assert tx.chain.of_effect(CHAIN, "registry") is None
             # A reorganisation may let it succeed after all.
             tx.chain.included(TRANSACTION.tx_hash, block_number=2, block_hash="0x" + "0b" * 32)
@@ -475,6 +478,57 @@ class TestChainTransactions:
             assert tx.chain.from_nonce(CHAIN, "0x" + "cD" * 20, 0) == []
             with pytest.raises(NotFound):
                 tx.chain.superseded("0x" + "ff" * 32)
+
+    def test_come_further_and_fall_back(self, database: AnyDatabase) -> None:
+        """Of two attempts the one in the block goes on; once a reorganisation drops it both wait for a block."""
+        first, dearer = TRANSACTION, later(1, nonce=0, effect="registry", attempt=1)
+        here, elsewhere = "0x" + "0a" * 32, "0x" + "0b" * 32
+        with database.begin() as tx:
+            for each in (first, dearer, later(2)):
+                tx.chain.add(each)
+            tx.chain.included(dearer.tx_hash, block_number=4, block_hash=here)
+            tx.chain.reached(dearer.tx_hash, "safe", block_hash=elsewhere)
+            assert tx.chain.by_hash(dearer.tx_hash).state == "included"
+            tx.chain.reached(dearer.tx_hash, "safe", block_hash=here)
+            assert [each.state for each in tx.chain.of_chain(CHAIN)] == ["failed", "safe", "submitted"]
+            tx.chain.dropped(dearer.tx_hash, block_hash=elsewhere)
+            assert tx.chain.by_hash(dearer.tx_hash).state == "safe"
+            tx.chain.dropped(dearer.tx_hash, block_hash=here)
+            assert tx.chain.of_chain(CHAIN) == tx.chain.not_included(CHAIN) == [first, dearer, later(2)]
+            for change in (tx.chain.reached, tx.chain.dropped):
+                with pytest.raises(NotFound):
+                    change("0x" + "ff" * 32, *(["safe"] if change == tx.chain.reached else []), block_hash=here)
+
+    def test_that_may_still_change_are_told_from_those_that_will_not(self, database: AnyDatabase) -> None:
+        block = "0x" + "0a" * 32
+        with database.begin() as tx:
+            for n in range(6):
+                tx.chain.add(later(n))
+            tx.chain.included(later(1).tx_hash, block_number=4, block_hash=block)
+            for n, state in ((2, "safe"), (3, "finalized"), (4, "failed")):
+                tx.chain.included(later(n).tx_hash, block_number=4, block_hash=block, state=state)
+            tx.chain.superseded(later(5).tx_hash)
+            assert [each.ordinal for each in tx.chain.unsettled(CHAIN, above=3)] == [0, 1, 2, 4]
+            assert [each.ordinal for each in tx.chain.unsettled(CHAIN, above=4)] == [0, 1, 2]
+            assert tx.chain.unsettled(CHAIN + 1, above=0) == []
+            names = [later(n).tx_hash for n in (0, 3, 9)]
+            assert tx.chain.states(names) == {names[0]: "submitted", names[1]: "finalized"}
+
+    def test_are_counted_by_state(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            for each in (
+                later(0, signed_at_s=70),
+                later(1, signed_at_s=50),
+                later(2),
+                later(0, chain_id=5, tx_hash="0x" + "05" * 32),
+            ):
+                tx.chain.add(each)
+            tx.chain.superseded(later(2).tx_hash)
+            assert list(tx.chain.tallies()) == [
+                StateTally(CHAIN, "failed", 1, None),
+                StateTally(CHAIN, "submitted", 2, 50),
+                StateTally(5, "submitted", 1, None),
+            ]
 
     def test_get_places_one_process_at_a_time(self, database: AnyDatabase) -> None:
         """Many writers, each with what it reads under the reservation: no two take the same place."""
@@ -563,3 +617,48 @@ class TestApiKeys:
                 tx.keys.revoke("0" * 16, 10)
         with database.read() as tx:
             assert tx.keys.all() == [replace(KEY, revoked_at_ns=9)]
+
+
+class TestChainLooks:
+    """One process looks at a chain at a time, as often as is due."""
+
+    CONTRACT = "0x" + "Ab" * 20
+
+    def take(
+        self, tx: Transaction, holder: str, now_ns: int, *, due_ns: int | None = None, chain_id: int = CHAIN
+    ) -> ChainLook | None:
+        due_ns = now_ns if due_ns is None else due_ns
+        return tx.chain_looks.take(
+            chain_id, self.CONTRACT, holder=holder, now_ns=now_ns, until_ns=now_ns + 30, due_ns=due_ns
+        )
+
+    def test_are_one_holders_until_its_time_is_over(self, database: AnyDatabase) -> None:
+        first = ChainLook(CHAIN, self.CONTRACT)
+        with database.begin() as tx:
+            assert self.take(tx, "a", 100) == first
+            assert self.take(tx, "b", 129) is None
+            assert self.take(tx, "a", 110) == first
+            assert self.take(tx, "b", 139) is None
+            assert self.take(tx, "b", 140) == first
+            assert self.take(tx, "a", 141) is None
+            assert self.take(tx, "a", 141, chain_id=5) == ChainLook(5, self.CONTRACT)
+
+    def test_are_kept_by_the_holder_alone(self, database: AnyDatabase) -> None:
+        look = ChainLook(CHAIN, self.CONTRACT, 7, 100, 90, 80, 105, None, (0, 6))
+        with database.begin() as tx:
+            assert not tx.chain_looks.note(look, holder="a")
+            self.take(tx, "a", 100)
+            assert tx.chain_looks.note(look, holder="a")
+            assert self.take(tx, "b", 130) == look
+            assert not tx.chain_looks.note(replace(look, next_block=9), holder="a")
+        with database.read() as tx:
+            assert tx.chain_looks.all() == [look]
+
+    def test_are_made_when_they_are_due(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            self.take(tx, "a", 100)
+            tx.chain_looks.note(ChainLook(CHAIN, self.CONTRACT, looked_at_ns=100, error="away"), holder="a")
+            assert self.take(tx, "a", 110, due_ns=99) is None
+            found = self.take(tx, "a", 115, due_ns=100)
+            assert found is not None
+            assert found.error == "away"

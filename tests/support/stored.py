@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledger.app.ports import StoredTransaction
+from ledger.app.chain_port import StoredTransaction
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import SeededRandomness, StepClock
 

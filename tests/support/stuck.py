@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ledger.anchor.fees import GWEI, FeePolicy
 from ledger.anchor.sender import Sender
-from ledger.app.ports import Database, StoredTransaction
+from ledger.app.chain_port import StoredTransaction
+from ledger.app.ports import Database
 from ledger.wiring.chain import RpcChain
 from tests.support.anvil import Anvil
 

@@ -2,7 +2,7 @@
 
 Three kinds of tables. *Immutable* (event, append_request, leaf, checkpoint, and tile as far as it is filled):
 guarded by triggers, rows are only ever added. A row of event_payload goes when an event of the log says so, and
-never changes. *Working rows* (stream_head, log_state, outbox, chain_transaction,
+never changes. *Working rows* (stream_head, log_state, outbox, chain_transaction, chain_look,
 identity, raw_batch, secret). *Views* (view_*): derived from events alone and rebuilt at will.
 
 All instants are integer nanoseconds, all digests raw bytes, payloads RFC 8785 bytes: never a JSON column type,
@@ -25,6 +25,7 @@ from ledger.store.tables.log import (
 from ledger.store.tables.views import VIEW_TABLES, view_webhook
 from ledger.store.tables.working import (
     api_key,
+    chain_look,
     chain_transaction,
     follower,
     identity,
@@ -39,6 +40,7 @@ __all__ = [
     "VIEW_TABLES",
     "api_key",
     "append_request",
+    "chain_look",
     "chain_transaction",
     "checkpoint",
     "event",

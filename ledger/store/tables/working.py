@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sqlalchemy import (
-    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -83,11 +82,33 @@ chain_transaction = Table(
     Column("block_timestamp_s", BIGINT, nullable=True),
     Column("block_number", BIGINT, nullable=True),
     Column("block_hash", String(66), nullable=True),
-    Column("failed", Boolean, nullable=False),
+    Column("signed_at_s", BIGINT, nullable=True),
+    Column("state", String(10), nullable=False),
     PrimaryKeyConstraint("chain_id", "ordinal"),
     UniqueConstraint("chain_id", "sender", "nonce", "attempt"),
     Index(None, "chain_id", "effect"),
     Index(None, "chain_id", "block_number"),
+    Index(None, "chain_id", "state"),
+    CheckConstraint("state IN ('submitted', 'included', 'safe', 'finalized', 'failed')", "state"),
+)
+
+# Who looks at a contract's chain, until when, and what the last look found.
+chain_look = Table(
+    "chain_look",
+    metadata,
+    Column("chain_id", String(78), nullable=False),
+    Column("contract", String(42), nullable=False),
+    Column("next_block", BIGINT, nullable=False),
+    Column("latest", BIGINT, nullable=True),
+    Column("safe", BIGINT, nullable=True),
+    Column("finalized", BIGINT, nullable=True),
+    Column("looked_at_ns", BIGINT, nullable=False),
+    Column("error", String, nullable=True),
+    Column("unread_from", BIGINT, nullable=True),
+    Column("unread_to", BIGINT, nullable=True),
+    Column("holder", String(80), nullable=True),
+    Column("lease_until_ns", BIGINT, nullable=False),
+    PrimaryKeyConstraint("chain_id", "contract"),
 )
 
 # How far a follower of the log has come: the next seq it has to look at.

@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
-from ledger.app.ports import StoredTransaction
+from ledger.app.chain_port import StoredTransaction
 from ledger.resources import resource_dir
 from ledger.store.database import SqliteDatabase
 from ledger.store.migrate import SCHEMA_REVISION, current_revision
@@ -95,6 +95,7 @@ def test_transactions_that_were_stored_before_chains_were_counted_stay(path: Pat
         block_timestamp_s=9,
         block_number=1,
         block_hash="0xb2",
+        state="finalized",
     )
 
 
