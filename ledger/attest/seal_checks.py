@@ -29,7 +29,7 @@ def on_time(case: Case) -> bool:
     """Whether every block stands as it was first sealed, and that with its grace."""
     latest_ns = _latest_ns(case)
     anew = any("reason" in seal["payload"] for seal in case.bundle["seals"])
-    return latest_ns is not None and latest_ns // SECOND_NS <= ON_TIME_S and not anew
+    return latest_ns is not None and latest_ns <= ON_TIME_S * SECOND_NS and not anew
 
 
 def _ends_ns(case: Case) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ def _latest_ns(case: Case) -> int | None:
 
 
 def _lateness(late_ns: int) -> str:
-    if late_ns // SECOND_NS <= ON_TIME_S:
+    if late_ns <= ON_TIME_S * SECOND_NS:
         return f"by the log's clock every block was sealed within {late_ns // SECOND_NS} s after its grace"
     late = f"{late_ns // DAY_NS} days" if late_ns >= 2 * DAY_NS else f"{late_ns // SECOND_NS} s"
     return f"by the log's clock a block was sealed {late} after its grace, when its counts may have been known for long"

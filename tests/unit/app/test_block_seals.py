@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
@@ -15,19 +15,16 @@ from ledger.app.exclusions import AskedExclusion, ExclusionDesk
 from ledger.app.observations import record_observations
 from ledger.app.sealing import seals_of
 from ledger.app.watching import Judge
-from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.circuits import load_circuits
 from ledger.attest.signing import SigningKey, verify
 from ledger.attest.verification import read_opening
-from ledger.domain import settlement
 from ledger.domain.agreement import Agreement
+from ledger.domain.blocks import block_ends_ns
 from ledger.domain.events import StoredEvent
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.naming import seal_stream
 from ledger.domain.termination import Notice, notice_message, unsigned_notice
 from ledger.errors import SealingFailed, StorageUnavailable
-from ledger.resources import resource_dir
 from tests.unit.app.conftest import CUSTOMER, Desk, find_requests, log, make_desk, read_rows, row, signed_agreement
 from tests.unit.app.test_restating import settle, statements
 from tests.unit.app.test_sealed_again import require_sealed
@@ -41,17 +38,6 @@ TERMS: dict[str, Any] = {"window": "PT15M", "grace": "PT1H", "coverage_floor": "
 CARVED = {"carve_outs": [{"id": "dispute", "kind": "dispute", "reason": "both agree"}]}
 
 
-@pytest.fixture(autouse=True)
-def a_week_of_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sealing needs no prover: a circuit of seven blocks is as good as built."""
-    monkeypatch.setattr(settlement, "ATTESTED_WINDOWS", 175, raising=False)
-
-
-def week_attestor() -> CircuitAttestor:
-    small = load_circuits(resource_dir("circuits"))[0]
-    return CircuitAttestor((small, replace(small, name="compliance_175x4", blocks=7)), {})
-
-
 class Day:
     """A day whose blocks are sealed as it goes by."""
 
@@ -59,8 +45,8 @@ class Day:
         self.desk: Desk = make_desk(**TERMS)
         if terms:
             self.desk.agreement = Agreement.from_document(signed_agreement(**{**TERMS, **terms}))
-            self.desk.period = self.desk.agreement.period_starting(self.desk.period.first)
-        self.desk.attestor = week_attestor()
+            first = date.fromisoformat(terms["effective"]["from"]) if "effective" in terms else self.desk.period.first
+            self.desk.period = self.desk.agreement.period_starting(first)
         self.start_ns = self.desk.period.interval.start_ns
         self.desk.clock.now = self.start_ns + registered_ns
         self.registered = self.desk.register()
@@ -154,6 +140,36 @@ def test_what_was_sealed_is_what_the_statement_is_settled_from(day: Day) -> None
     with day.desk.database.read() as tx:
         opening = read_opening(build_opening(tx, said["statement_id"]))
     assert len(opening["windows"]) == 96
+
+
+@pytest.mark.parametrize(
+    ("terms", "windows", "blocks"),
+    [
+        ({"period": "P7D", "effective": {"from": "2023-06-12", "until": "2023-06-26"}}, 168, 7),
+        (
+            # The clocks of Berlin go back in October: a month of 745 hours.
+            {"period": "P1M", "effective": {"from": "2023-10-01", "until": "2023-12-01"}, "timezone": "Europe/Berlin"},
+            745,
+            30,
+        ),
+    ],
+    ids=["week", "month"],
+)
+def test_every_block_of_a_real_size_is_sealed_as_it_closes(terms: dict[str, Any], windows: int, blocks: int) -> None:
+    day = Day(window="PT1H", **terms)
+    assert day.desk.agreement.window_count(day.desk.period) == windows
+    ends = block_ends_ns(day.desk.agreement, day.desk.period, blocks)
+    for ends_ns in ends:
+        day.desk.clock.now = ends_ns + GRACE_NS
+        day.look()
+    sealed = day.stream()
+    assert [(event.version, event.payload["block"]) for event in sealed] == [(block, block) for block in range(blocks)]
+    assert sum(event.payload["windows"] for event in sealed) == windows
+    late_ns = [event.recorded_at_ns - ends_ns - GRACE_NS for event, ends_ns in zip(sealed, ends, strict=True)]
+    assert max(late_ns) < 60 * SECOND_NS
+    said = day.settle()
+    assert day.stream() == sealed
+    require_sealed(day.desk, said)
 
 
 def test_facts_that_come_after_the_seal_replace_it_before_the_first_version_and_say_so(day: Day) -> None:
