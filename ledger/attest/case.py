@@ -20,6 +20,8 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.attested import BLOCK_WINDOWS, OBJECTIVES
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.indicators import REQUESTS
+from ledger.domain.methods.registry import unit_of
 from ledger.domain.proration import terms_for
 from ledger.domain.restatement import carries_proof
 from ledger.domain.settlement import attestability, undecided_reasons
@@ -175,6 +177,11 @@ class Case:
         )
         for item, objective in zip(listed, objectives, strict=True):
             require(item["target"] == objective.target, f"the target of {objective.id} is not the agreement's")
+            unit = unit_of(objective)
+            said = item.get("unit")
+            require(
+                said == (None if unit == REQUESTS else unit), f"{objective.id} counts {unit}, not {said or REQUESTS}"
+            )
         return tuple(
             ObjectiveResult(
                 objective, item["good"], item["valid"], ObjectiveState(item["state"]), item.get("undecided", 0)

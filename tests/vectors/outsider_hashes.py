@@ -1,22 +1,21 @@
-"""The hashes of docs/attestation-format.md, section 1, for ``outsider``: Keccak, Poseidon, words, canonical JSON."""
+"""The hashes of docs/attestation-format.md, section 1, for ``outsider``: Keccak, Poseidon, words, points."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 R = 21888242871839275222246405745257275088548364400416034343698204186575808495617
 U64 = 2**64
-Doc = Any
 
 
 def batched(values: Any, n: int) -> list[Any]:
     return [values[at : at + n] for at in range(0, len(values), n)]
 
 
+@cache
 def keccak(data: bytes) -> bytes:
     """Keccak-256: rate 136, padding 0x01 .. 0x80, 24 rounds of Keccak-f[1600]."""
     data += b"\x01" + bytes(-(len(data) + 1) % 136)
@@ -83,6 +82,7 @@ def parameters(width: int) -> tuple[list[list[int]], list[list[int]]]:
     return constants, [[pow(x + y, -1, R) for y in seeds[width:]] for x in seeds[:width]]
 
 
+@cache
 def poseidon(*inputs: int) -> int:
     assert all(0 <= value < R for value in inputs)
     state = [0, *inputs]
@@ -108,5 +108,41 @@ def words(*values: int | bytes | str) -> bytes:
     return b"".join(v.to_bytes(32, "big") if isinstance(v, int) else v.rjust(32, b"\0") for v in made)
 
 
-def jcs(value: Doc) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+# --- Baby Jubjub -------------------------------------------------------------------------------------
+
+SUBGROUP = 2736030358979909402780800718157159386076813972158567259200215660948447373041
+B8 = (
+    5299619240641551281634865583518297030282874472190772894086521144482721001553,
+    16950150798460657717958625567821834550301663161624707787222815936182638968203,
+)
+Point = tuple[int, int]
+
+
+def on_curve(point: Point) -> bool:
+    x, y = point
+    return (168700 * x * x + y * y - 1 - 168696 * x * x * y * y) % R == 0 and max(point) < R
+
+
+def plus(p: Point, q: Point) -> Point:
+    (x1, y1), (x2, y2) = p, q
+    t = 168696 * x1 * x2 * y1 * y2
+    return (x1 * y2 + y1 * x2) * pow(1 + t, -1, R) % R, (y1 * y2 - 168700 * x1 * x2) * pow(1 - t, -1, R) % R
+
+
+def times(n: int, point: Point) -> Point:
+    total = (0, 1)
+    for bit in f"{n:b}":
+        total = plus(total, total)
+        total = plus(total, point) if bit == "1" else total
+    return total
+
+
+@cache
+def signed_root(key: Point, root: int, r8: Point, s: int) -> bool:
+    """Section 5: whether a collector or probe signed a telemetry root."""
+    if not (on_curve(key) and on_curve(r8) and s < SUBGROUP and root < R):
+        return False
+    if key == (0, 1) or times(SUBGROUP, key) != (0, 1):
+        return False
+    challenge = poseidon(*r8, *key, root)
+    return times(s, B8) == plus(r8, times(8 * challenge, key))

@@ -1,105 +1,119 @@
-"""docs/attestation-format.md is enough to write a verifier: ``outsider`` accepts the example bundles and no lie."""
+"""docs/attestation-format.md is enough to write a verifier: ``outsider`` gives the verdicts of ours, and shares nothing
+with it."""
 
 from __future__ import annotations
 
 import ast
-import json
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cryptography.exceptions import InvalidSignature
 
 from ledger.attest.poseidon import poseidon
+from ledger.attest.verification import Exit
+from ledger.domain.canonical import canonical_bytes
 from tests.support import examples
-from tests.support.forging import Forger
-from tests.support.lies import Lies, bumped, change, flipped, issued, logged, put
-from tests.vectors import outsider, outsider_hashes
+from tests.support.lies import Lies, bumped, change, issued
+from tests.unit.attest import test_verification_lies, test_verification_proof_lies
+from tests.vectors import outsider, outsider_hashes, outsider_shapes
+from tests.vectors.verdicts import BAD_INPUT, TRUST, ours, theirs
 
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
+PARTS = sorted(HERE.glob("outsider*.py"))
+OWN = {f"tests.vectors.{path.stem}" for path in PARTS} | {"tests.vectors"}
 
 
-def test_it_shares_nothing_with_this_package() -> None:
-    text = "\n".join((HERE / f"{name}.py").read_text() for name in ("outsider_hashes", "outsider"))
-    tree = ast.parse(text.replace("from __future__ import annotations", ""))
-    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    outside = {name.partition(".")[0] for name in names}
-    assert not outside & {"ledger", "api", "web3", "eth_utils", "eth_abi", "eth_account"}
-    assert {name for name in names if name.startswith("tests")} == {"tests.vectors.outsider_hashes"}
+@pytest.fixture(autouse=True, scope="module")
+def _pairings() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        examples.remember_pairings(patch)
+        yield
 
 
-@pytest.mark.parametrize("name", ["bundle", "bundle_next_day"])
-def test_the_example_bundles_verify(name: str) -> None:
-    outsider.Bundle((HERE / f"{name}.json").read_bytes()).verify()
+@pytest.mark.parametrize("path", PARTS, ids=lambda path: path.stem)
+def test_it_shares_nothing_with_this_package(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {alias.name for node in imported if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in imported if isinstance(node, ast.ImportFrom)}
+    assert not {name.partition(".")[0] for name in names} & {"ledger", "api", "web3", "eth_utils", "eth_abi"}
+    assert {name for name in names if name.startswith("tests")} <= OWN
+    outside = {name.partition(".")[0] for name in names} - {"tests", "__future__"}
+    assert outside - sys.stdlib_module_names <= {"cryptography", "py_ecc"}
 
 
-def test_what_was_signed_again_verifies() -> None:
-    outsider.Bundle(examples.forger().agree().collect().log().transact().sign()).verify()
+@pytest.mark.parametrize("name", ["bundle", "bundle_next_day", "bundle_withheld"])
+def test_the_example_bundles_hold(name: str) -> None:
+    opening = HERE / name.replace("bundle", "opening")
+    given = (HERE / f"{name}.json").read_bytes(), TRUST, opening.read_bytes() if opening.exists() else None
+    assert ours(*given) == theirs(*given)
+    assert theirs(*given).exits[1] == Exit.HOLDS
 
 
-def terms(path: str, value: object) -> Callable[[Forger], None]:
-    """Other terms, signed by both parties."""
-
-    def lie(forged: Forger) -> None:
-        put(f"agreement.{path}", value)(forged)
-        forged.agree()
-
-    return lie
-
-
-LIES: Lies = {
-    "a lower base": (terms("compensation.base", "80.00"), {"signatures"}),
-    "a lower floor": (terms("coverage_floor", "98"), {"signatures"}),
-    "a state": (issued("objectives.0.state", "met"), {"verdict"}),
-    "a count": (issued("objectives.0.good", 72), {"verdict"}),
-    "a credit": (issued("credit.minor_units", "1"), {"verdict"}),
-    "idle hours": (issued("idle", 1), {"verdict"}),
-    "an hour excluded": (issued("excluded", 1), {"verdict"}),
-    "a payload that is not logged": (change("statement.payload.objectives.1.good", lambda n: n - 1), {"log"}),
-    "a path": (change("statement.inclusion.0", flipped), {"log"}),
-    "another place in the log": (change("statement.seq", lambda seq: seq + 1), {"log"}),
-    "another stream": (logged(put("statement.header.stream", "elsewhere")), {"log"}),
-    "a checkpoint": (change("log.checkpoint", lambda note: note.replace("\n87\n", "\n88\n")), {"log"}),
-    "another root": (change("telemetry.root", bumped), {"telemetry"}),
-    "another block": (change("telemetry.blocks.0", bumped), {"telemetry"}),
-    "the collector's signature": (change("telemetry.signature.s", bumped), {"telemetry"}),
-    "another chain": (put("context.chain_id", "1"), {"context"}),
-    "another salt of the base": (change("base.salt", bumped), {"context"}),
-    "another proof": (lambda f: f.proof.update(proof=examples.bundle("bundle_next_day")["proof"]["proof"]), {"proof"}),
-    "a changed signal": (change("proof.signals.1", bumped), {"verdict", "proof"}),
-    "a point of the key": (change("proof.verification_key.IC.1.0", bumped), {"proof"}),
-    "delta equal to gamma": (
-        lambda f: put("proof.verification_key.vk_delta_2", f.proof["verification_key"]["vk_gamma_2"])(f),
-        {"proof"},
-    ),
-    "another transaction": (put("anchor", dict(examples.bundle("bundle_next_day")["anchor"])), {"anchor"}),
-    "a stranger's transaction": (lambda f: f.transact(by="deployer-evm"), {"anchor"}),
-}
+LIES: Lies = {**test_verification_lies.LIES, **test_verification_proof_lies.LIES}
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_a_lie_fails_in_a_step_of_its_own(name: str) -> None:
-    """The issuer signs again, so that its signature masks nothing."""
-    lie, named = LIES[name]
+def test_a_lie_has_one_verdict(name: str) -> None:
+    """Where one lie fails several steps, a step that others depend on may take them along in one verifier only."""
     forged = examples.forger()
-    lie(forged)
-    bundle = outsider.Bundle(forged.sign())
-    for step in named:
-        with pytest.raises((AssertionError, InvalidSignature, LookupError, TypeError, ValueError)):
-            getattr(bundle, step)()
+    LIES[name][0](forged)
+    data = forged.sign()
+    mine, outside = ours(data, TRUST), theirs(data, TRUST)
+    assert mine.exits == outside.exits == (Exit.FAILED, Exit.FAILED)
+    assert mine.failed & outside.failed
 
 
-def test_a_byte_that_the_issuer_did_not_sign_fails() -> None:
-    document: dict[str, Any] = json.loads((HERE / "bundle.json").read_bytes())
-    document["anchor"]["block_number"] += 1
-    with pytest.raises(InvalidSignature):
-        outsider.Bundle(outsider_hashes.jcs(document)).verify()
+def test_without_a_trust_file_nothing_is_more_than_assumed() -> None:
+    data = (HERE / "bundle.json").read_bytes()
+    assert ours(data, None) == theirs(data, None)
+    assert theirs(data, None).exits == (Exit.NOT_PINNED, Exit.NOT_PINNED)
+
+
+def test_an_opening_of_other_counts_has_one_verdict() -> None:
+    opened = dict(examples.opening())
+    forged = examples.forger()
+    opened["salts"] = [bumped(opened["salts"][0])]
+    given = forged.sign(), TRUST, canonical_bytes(opened)
+    assert ours(*given) == theirs(*given)
+    assert theirs(*given).failed == {0}
+    change("statement.payload.objectives.1.good", lambda good: good - 1)(forged)
+    issued("trace.tiers.1.good", forged.issued["objectives"][1]["good"])(forged)
+    given = forged.sign(), TRUST, canonical_bytes(examples.opening())
+    assert ours(*given) == theirs(*given)
+    assert theirs(*given).failed == {0}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}",
+        b"[" * 100,
+        b'{"format":"sla-ledger/bundle/v1"}',
+        (HERE / "bundle.json").read_bytes() + b"\n",
+        (HERE / "bundle.json").read_bytes().replace(b'"credit_salt":null', b'"credit_salt":null,"credit_salt":null'),
+        (HERE / "bundle.json").read_bytes().replace(b'"nPublic":6', b'"nPublic":6.0'),
+        re.sub(rb'"seq":(\d+)', rb'"seq":-0', (HERE / "bundle.json").read_bytes()),
+        (HERE / "bundle.json").read_bytes().replace(b"Example Provider", b"Example\\u0020Provider"),
+        (HERE / "bundle.json").read_bytes().replace(b"Example Provider", b"\\ud800"),
+    ],
+)
+def test_what_is_no_bundle_is_bad_input_to_both(data: bytes) -> None:
+    assert ours(data, TRUST).exits == theirs(data, TRUST).exits == (BAD_INPUT, BAD_INPUT)
 
 
 @pytest.mark.parametrize("arity", [4, 5, 16])
 def test_its_poseidon_is_ours(arity: int) -> None:
     assert outsider_hashes.poseidon(*range(arity)) == poseidon(list(range(arity)))
+
+
+def test_its_canonical_json_is_ours() -> None:
+    value = {"\r": 1, "€": [True, None, -5], "\ufb33": '\u007f\\"/\b', "😀": {"": 2**53 - 1}}
+    assert outsider_shapes.jcs(value) == canonical_bytes(value)
+    with pytest.raises(outsider.BadInput):
+        outsider_shapes.jcs([2**53])
