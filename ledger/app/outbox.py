@@ -37,6 +37,8 @@ class Stage(StrEnum):
     PROVE = "prove"
     ANCHOR = "anchor"
     CONFIRM = "confirm"
+    PUBLISH = "publish"
+    PUBLISH_FURTHER = "publish_further"
     DELIVER = "deliver"
 
 

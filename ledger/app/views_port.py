@@ -41,6 +41,15 @@ class Views(Protocol):
         """Raises ``NotFound``."""
         ...
 
+    def unbatched(self, start: int, end: int, limit: int) -> Sequence[Mapping[str, Any]]:
+        """What a batch over the places [start, end) of the log is about, of every tenant and by place:
+        {tenant, statement_id, seq, proved}.
+
+        One row for each proof, and one for each statement that will have none; the first ``limit`` proofs and
+        statements are looked at. ``seq`` is the place of the proof's event, or of the statement's.
+        """
+        ...
+
     def due_statements(
         self, now_ns: int, *, after: tuple[int, str] | None = None, limit: int
     ) -> Sequence[Mapping[str, Any]]:

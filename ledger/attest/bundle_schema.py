@@ -19,7 +19,7 @@ from ledger.domain.attested import SIGNAL_COUNT
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.objective_shapes import OBJECTIVE_ID
 from ledger.domain.probe import PROBE_SIGNATURE, SIGNATURE
-from ledger.domain.schema import Either, Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Text
+from ledger.domain.schema import Either, Flag, Integer, JsonSchema, ListOf, MapOf, Nullable, Object, OneOf, Shape, Text
 from ledger.domain.termination import NOTICE
 from ledger.domain.window import MAX_COUNT
 
@@ -30,6 +30,8 @@ MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 MAX_TRUST_BYTES = 64 * 1024
 MAX_BLOCKS = 30
 MAX_VERSIONS = 1000
+MAX_ROOTS = 50
+MAX_SIBLINGS = 64
 
 HASH = Text(r"[0-9a-f]{64}", "64 lowercase hex digits", 64)
 UINT = Text(r"0|[1-9]\d{0,77}", "a decimal integer", 78)
@@ -69,6 +71,30 @@ def _seal() -> Object:
     more = {name: shape for name, shape in resealed.items() if name not in sealed}
     return Object({**event.required, "payload": Object(sealed, more)})
 
+
+_PLACED: Mapping[str, Shape] = {
+    "raw_transaction": Text(r"([0-9a-f]{2})+", "a signed transaction in hex", 20_000),
+    "tx_hash": BYTES32,
+    "block_number": Integer(),
+    "block_hash": BYTES32,
+}
+
+ROOT = Object(
+    {
+        "chain_id": UINT,
+        "registry": EVM_ADDRESS,
+        "issuer": EVM_ADDRESS,
+        # Of the ledger's checkpoint that is anchored with the batch, and the statement's audit path to it.
+        "size": Integer(1),
+        "root": HASH,
+        "inclusion": ListOf(HASH, 0, 63),
+        "batch_root": BYTES32,
+        # From the leaf to batch_root; a statement without a proof has no leaf.
+        "siblings": Nullable(ListOf(BYTES32, 0, MAX_SIBLINGS)),
+        **_PLACED,
+    }
+)
+"""A batch that covers the statement, as it was published on one chain."""
 
 VERIFICATION_KEY = Object(
     {
@@ -122,16 +148,7 @@ BUNDLE = Object(
                 }
             )
         ),
-        "anchor": Nullable(
-            Object(
-                {
-                    "raw_transaction": Text(r"([0-9a-f]{2})+", "a signed transaction in hex", 20_000),
-                    "tx_hash": BYTES32,
-                    "block_number": Integer(),
-                    "block_hash": BYTES32,
-                }
-            )
-        ),
+        "anchor": Nullable(Object(_PLACED)),
         "issuer_signature": ED25519_SIGNATURE,
     },
     {
@@ -139,6 +156,8 @@ BUNDLE = Object(
         "announcements": ListOf(_event("exclusion_recorded"), 1, MAX_VERSIONS),
         # The earlier versions of a restatement.
         "previous": ListOf(_event("statement_issued"), 1, MAX_VERSIONS),
+        # Batch roots, one of each chain, by chain id.
+        "roots": ListOf(ROOT, 1, MAX_ROOTS),
         # What ended the terms inside a period: without it, no part of a period is accepted.
         "ended_by": Either("kind", {"Agreement": SIGNED_AGREEMENT, "Termination": NOTICE}),
     },
@@ -179,6 +198,10 @@ TRUST = Object(
     {
         "log_keys": ListOf(Object({"vkey": _VKEY, "from_size": Integer(), "until_size": Nullable(Integer(1))}), 1, 100),
         "witnesses": Object({"quorum": Integer(1, 50), "vkeys": ListOf(_VKEY, 1, 50)}),
+        # Chains beside ``chain_id`` whose roots count; without ``issuer`` those that the agreement's issuer sent.
+        "root_chains": ListOf(
+            Object({"chain_id": UINT, "registry": EVM_ADDRESS}, {"issuer": EVM_ADDRESS}), 1, MAX_ROOTS
+        ),
     },
     title="sla-ledger trust file v1",
 )

@@ -21,6 +21,7 @@ from ledger.domain.agreement_schema import (
     NAME,
     SIGNED_AGREEMENT,
 )
+from ledger.domain.batch_events import BATCH_PAYLOADS
 from ledger.domain.claim_events import CLAIM_PAYLOADS
 from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, LINE_ADDED, VIOLATION_ADDED, VIOLATION_PAYLOADS
 from ledger.domain.event_values import (
@@ -32,7 +33,9 @@ from ledger.domain.event_values import (
     MINOR_UNITS,
     PERIOD,
     PROOF,
+    REASON,
     SHA256,
+    SPAN,
     STATEMENT_ID,
     AnyObject,
 )
@@ -56,7 +59,7 @@ from ledger.domain.schema import (
     Test,
     Text,
 )
-from ledger.domain.telemetry import MAX_POINTS, MAX_SHOWN, BreakerState, SampleVerdict
+from ledger.domain.telemetry_events import TELEMETRY_PAYLOADS
 from ledger.domain.termination import NOTICE
 from ledger.domain.webhook_events import WEBHOOK_PAYLOADS
 from ledger.errors import DocumentInvalid, EventInvalid
@@ -95,37 +98,9 @@ _COUNT = Integer()
 _VERSION = Integer(1, 2**32 - 1)
 _WINDOWS = Integer(0, 1_000_000)
 _DIGESTS = ListOf(SHA256, 0, 100_000)
-_SPAN = Nullable(Object({"from_ns": INSTANT_NS, "to_ns": INSTANT_NS}))
 _CELL = Object({"good": _COUNT, "bad": _COUNT}, {"undecided": _COUNT})
-_REASON = r"[a-z][a-z0-9_.-]{0,79}"
 _OBJECTIVE_ID = Text(OBJECTIVE_ID, "an objective id (lowercase letters, digits, - and _)", 40)
 _CREDIT = Nullable(Object({"currency": CURRENCY, "minor_units": MINOR_UNITS}))
-_NUMBER = Text(r"-?\d{1,40}(?:\.\d{1,40})?(?:E[+-]?\d{1,3})?", "a number in decimal digits", 60)
-_SERVICE = Text(max_length=120, what="a service that an agreement names", visible=True)
-_REFUSED = Object(
-    {
-        "field": Text(max_length=300, what="where it stands"),
-        "reason": Text(_REASON, "a reason", 80),
-        "raw": Text(max_length=80, min_length=0, what="the value as it came"),
-        "message": Text(max_length=300, what="what is wrong, for people"),
-    }
-)
-_POINT = Object(
-    {
-        "kind": OneOf(("gpu_sample", "server_metric")),
-        "subject": Text(max_length=200, what="what was measured: a GPU, an engine, a cluster"),
-        "metric": Text(max_length=200, what="the metric"),
-        "min": _NUMBER,
-        "max": _NUMBER,
-        "last": _NUMBER,
-        "from_ns": INSTANT_NS,
-        "to_ns": INSTANT_NS,
-        "samples": _COUNT,
-        "severity": Integer(0, 100),
-    }
-)
-_BREAKER_STATES = tuple(str(state) for state in BreakerState)
-
 _RESULT = Object(
     {
         "id": _OBJECTIVE_ID,
@@ -168,9 +143,9 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "digest": SHA256,
         "bytes": _COUNT,
         "rows": Object({"accepted": _COUNT, "duplicate": _COUNT, "conflict": _COUNT, "rejected": _COUNT}),
-        "rejected_reasons": MapOf(_REASON, _COUNT),
-        "span": _SPAN,
-        "declared_complete": _SPAN,
+        "rejected_reasons": MapOf(REASON, _COUNT),
+        "span": SPAN,
+        "declared_complete": SPAN,
     },
     "period_closed": {
         "sla_id": BYTES32,
@@ -179,33 +154,6 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "end_ns": INSTANT_NS,
         "doc_sha256": SHA256,
         "cause": OneOf(("schedule", "request")),
-    },
-    "telemetry_recorded": {
-        "service": _SERVICE,
-        "source": NAME,
-        "format": Text(r"[a-z0-9_]{1,40}", "a format of the registry", 40),
-        "media_type": Text(max_length=120, what="the media type the batch came as"),
-        "digest": SHA256,
-        "bytes": _COUNT,
-        "scraped_at_ns": Nullable(INSTANT_NS),
-        "samples": Object({str(verdict): _COUNT for verdict in SampleVerdict}),
-        "reasons": MapOf(_REASON, _COUNT),
-        "refused": ListOf(_REFUSED, 0, MAX_SHOWN),
-        "resets": _COUNT,
-        "transitions": _COUNT,
-        "span": _SPAN,
-        "points": ListOf(_POINT, 0, MAX_POINTS),
-    },
-    "breaker_event_recorded": {
-        "service": _SERVICE,
-        "source": NAME,
-        "digest": SHA256,
-        "breaker": Text(max_length=200, what="name of the breaker"),
-        "kind": Text(_REASON, "what the sender calls the event, in lowercase", 80),
-        "from_state": Nullable(OneOf(_BREAKER_STATES)),
-        "to_state": OneOf(_BREAKER_STATES),
-        "at_ns": INSTANT_NS,
-        "failure_rate": Nullable(_NUMBER),
     },
     "window_evaluated": {
         "sla_id": BYTES32,
@@ -304,7 +252,9 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     **CREDIT_LINE_PAYLOADS,
     **CLAIM_PAYLOADS,
     **QUALITY_PAYLOADS,
+    **TELEMETRY_PAYLOADS,
     **WEBHOOK_PAYLOADS,
+    **BATCH_PAYLOADS,
     PAYLOAD_ERASED: {
         "event_id": EVENT_ID,
         "seq": _COUNT,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.domain.events import MAX_INSTANT_NS
-from ledger.domain.schema import JsonSchema, Test, Text, fail
+from ledger.domain.schema import JsonSchema, Nullable, Object, Test, Text, fail
 
 _DECIMAL_INTEGER = re.compile(r"0|[1-9][0-9]*")
 _MAX_UINT64 = 2**64 - 1
@@ -73,6 +73,8 @@ SHA256 = Text(r"[0-9a-f]{64}", "a SHA-256 digest of 64 lowercase hex digits", 64
 EVM_SIGNATURE = Text(r"[0-9a-f]{130}", "an EVM signature r, s, v of 130 lowercase hex digits", 130)
 PROOF = Text(r"[0-9a-f]{512}", "a proof of 512 lowercase hex digits (256 bytes)", 512)
 INSTANT_NS = DecimalInteger("nanoseconds since 1970-01-01T00:00:00Z", MAX_INSTANT_NS)
+SPAN = Nullable(Object({"from_ns": INSTANT_NS, "to_ns": INSTANT_NS}))
+REASON = r"[a-z][a-z0-9_.-]{0,79}"
 MINOR_UNITS = DecimalInteger("an amount in minor units", _MAX_UINT64)
 SIGNED_MINOR_UNITS = Text(r"0|-?[1-9][0-9]{0,19}", "an amount in minor units, below 0 where it is taken back", 21)
 BILLING_REFERENCE = Text(max_length=200, what="the reference under which billing booked it", visible=True)

@@ -98,6 +98,12 @@ def attestation_stream(statement_id: str) -> str:
     return f"attestation/{statement_id}"
 
 
+def batches_stream(target: str) -> str:
+    """Batches of statements for one chain: stream version 2n forms batch n, the next one says where it was published.
+    No batch is formed before the one before it was published."""
+    return f"batches/{target}"
+
+
 def webhook_stream(endpoint_id: str) -> str:
     """How one webhook endpoint stood over time."""
     return f"webhook/{endpoint_id}"

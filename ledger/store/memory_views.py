@@ -68,6 +68,21 @@ class MemoryViewRows:
     def tenants(self, view: str) -> Sequence[str]:
         return sorted({tenant for name, tenant, *_ in self.handle.state.views if name == view})
 
+    def logged(self, view: str, start: int, end: int, limit: int) -> Sequence[tuple[str, ViewRow]]:
+        found = (row for row in self._of_all(view) if start <= row[1].seq < end)
+        return sorted(found, key=lambda row: row[1].seq)[:limit]
+
+    def covering(self, first: int, last: int) -> Sequence[ViewRow]:
+        rows = (row for _, row in self._of_all("view_root"))
+        return [row for row in rows if row.columns["from_seq"] <= last and row.columns["until_seq"] > first]
+
+    def _of_all(self, view: str) -> Sequence[tuple[str, ViewRow]]:
+        return [
+            (key[1], ViewRow({**change.key, **change.columns}, change.body, change.seq))
+            for key, change in self.handle.state.views.items()
+            if key[0] == view
+        ]
+
     def telling(self, view: str, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[ViewRow]:
         best: dict[str, ViewRow] = {}
         for row in sorted(self.rows(view, service=service), key=telling_order):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from ledger.domain.batch_events import BATCH_PUBLISHED
 from ledger.domain.events import StoredEvent
 from ledger.domain.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
 from ledger.domain.restatement import Standing, final_from_ns
@@ -189,6 +190,14 @@ def _anchor_confirmation(event: StoredEvent) -> Iterable[RowChange]:
     yield _of_statement(event, "view_anchor_confirmation")
 
 
+def _root(event: StoredEvent) -> Iterable[RowChange]:
+    payload = event.payload
+    key = {"target": payload["target"], "number": payload["number"]}
+    columns = {"from_seq": payload["from_seq"], "until_seq": payload["until_seq"]}
+    body = {name: value for name, value in payload.items() if name not in {*key, *columns}}
+    yield _change(event, "view_root", key, body, columns)
+
+
 _NOT_SHOWN = frozenset({"statement_id", "sla_id", "raw_transaction"})
 """The key of a row, and where the bytes of a transaction are kept, which bundles alone show."""
 
@@ -298,6 +307,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "credit_line_reversed": _reversed_line,
     "credit_applied": _applied_line,
     "anchor_confirmed": _anchor_confirmation,
+    BATCH_PUBLISHED: _root,
     "statement_finalized": _finality,
     "telemetry_recorded": _telemetry,
     "breaker_event_recorded": _breaker,

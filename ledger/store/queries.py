@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from ledger.domain.restatement import Standing
+from ledger.domain.restatement import Standing, carries_proof
 from ledger.errors import NotFound
 from ledger.store.view_rows import (
     ViewRow,
@@ -21,7 +21,10 @@ from ledger.store.view_rows import (
     credit_row,
     evidence_row,
     exclusion_row,
+    leaf_place,
+    roots_at,
     statement_row,
+    unbatched_row,
     violation_row,
     webhook_row,
     window_row,
@@ -54,6 +57,14 @@ class ViewReader(Protocol):
 
     def tenants(self, view: str) -> Sequence[str]:
         """Whose rows a view has, sorted."""
+
+    def logged(self, view: str, start: int, end: int, limit: int) -> Sequence[tuple[str, ViewRow]]:
+        """The first ``limit`` rows, with their tenants, that events at the places [start, end) of the log set."""
+        ...
+
+    def covering(self, first: int, last: int) -> Sequence[ViewRow]:
+        """The rows of ``view_root``, whosever they are, that cover a place of the log from ``first`` to ``last``."""
+        ...
 
     def telling(self, view: str, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[ViewRow]:
         """Of a view of evidence the most telling rows of a service that touch [start_ns, end_ns): one of each
@@ -103,6 +114,9 @@ class StoredViews:
         * ``anchor``: {chain_id, registry, tx_hash, block_number, block_hash, leaf, confirmed, confirmations, seq} or
           null. Once it is confirmed, transaction and block are those that were confirmed, and ``confirmations`` is
           how many blocks stood then, its own included; before, it is 0,
+        * ``roots``: the published batches that cover it, one of each chain at most, by chain id: {chain_id, registry,
+          issuer, origin, size, root, batch_root, node, batch_event, tx_hash, block_number, block_hash, confirmations,
+          seq}; of a proved statement those with its leaf,
         * ``standing``: draft, final or restated, ``restated_by``: the id of the version that replaced it or null, and
           ``accepts_until_ns``: until when late facts are taken,
         * of a restatement ``restates``, ``reason``, ``objective_deltas`` and ``credit_delta``; null in others.
@@ -244,9 +258,29 @@ class StoredViews:
     def _statements(self, rows: Sequence[ViewRow], rows_of: _RowsOf) -> list[dict[str, Any]]:
         """Statements with what was proved, anchored and confirmed of them."""
         views = ("view_standing", "view_attestation", "view_anchor", "view_anchor_confirmation")
-        standings, *others = (_by_statement(rows_of(view)) for view in views)
-        named = ((row, row.columns["statement_id"]) for row in rows)
-        return [statement_row(row, standings[name], *(each.get(name) for each in others)) for row, name in named]
+        standings, attested, *others = (_by_statement(rows_of(view)) for view in views)
+        names = [row.columns["statement_id"] for row in rows]
+        places = [leaf_place(row, attested.get(name)) for row, name in zip(rows, names, strict=True)]
+        known = [place for place in places if place is not None]
+        roots = self._reader.covering(min(known), max(known)) if known else ()
+        return [
+            statement_row(
+                row,
+                standings[name],
+                attested.get(name),
+                *(each.get(name) for each in others),
+                roots=roots_at(roots, place),
+            )
+            for row, name, place in zip(rows, names, places, strict=True)
+        ]
+
+    def unbatched(self, start: int, end: int, limit: int) -> Sequence[Mapping[str, Any]]:
+        proved = self._reader.logged("view_attestation", start, end, limit)
+        issued = self._reader.logged("view_statement", start, end, limit)
+        plain = [(tenant, row) for tenant, row in issued if not carries_proof(row.body)]
+        found = [unbatched_row(tenant, row, proved=True) for tenant, row in proved]
+        found += [unbatched_row(tenant, row, proved=False) for tenant, row in plain]
+        return sorted(found, key=lambda row: int(row["seq"]))
 
     def _violations(self, rows: Sequence[ViewRow]) -> list[dict[str, Any]]:
         """Violations with the sum of their credit lines."""

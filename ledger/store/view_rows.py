@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from ledger.domain.restatement import carries_proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ def statement_row(
     attestation: ViewRow | None,
     anchor: ViewRow | None,
     confirmation: ViewRow | None,
+    *,
+    roots: Sequence[ViewRow],
 ) -> dict[str, Any]:
     credit, delta = row.body["credit"], row.body.get("credit_delta")
     return {
@@ -64,8 +68,31 @@ def statement_row(
         "credit": credit and {**credit, "minor_units": int(credit["minor_units"])},
         "attestation": _detail(attestation),
         "anchor": _anchor(anchor, confirmation),
-        "seq": _last_seq(row, standing, attestation, anchor, confirmation),
+        "roots": [{**root.body, "seq": root.seq} for root in roots],
+        "seq": _last_seq(row, standing, attestation, anchor, confirmation, *roots),
     }
+
+
+def leaf_place(statement: ViewRow, attestation: ViewRow | None) -> int | None:
+    """The place of the log that a batch must cover to be about a statement: its proof's, or its own where it has none.
+
+    None where a proof is still to come.
+    """
+    if attestation is not None:
+        return attestation.seq
+    return None if carries_proof(statement.body) else statement.seq
+
+
+def roots_at(roots: Iterable[ViewRow], place: int | None) -> list[ViewRow]:
+    """Those that cover a place, by chain."""
+    if place is None:
+        return []
+    found = [row for row in roots if row.columns["from_seq"] <= place < row.columns["until_seq"]]
+    return sorted(found, key=lambda row: int(row.body["chain_id"]))
+
+
+def unbatched_row(tenant: str, row: ViewRow, *, proved: bool) -> dict[str, Any]:
+    return {"tenant": tenant, "statement_id": row.columns["statement_id"], "seq": row.seq, "proved": proved}
 
 
 def _units(minor_units: str | None) -> int | None:

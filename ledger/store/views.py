@@ -106,6 +106,15 @@ class SqlViewReader:
         tenant = VIEW_TABLES[view].c.tenant
         return list(self._connection.scalars(select(tenant).distinct().order_by(tenant)))
 
+    def logged(self, view: str, start: int, end: int, limit: int) -> Sequence[tuple[str, ViewRow]]:
+        table = VIEW_TABLES[view]
+        query = select(table).where(table.c.seq >= start, table.c.seq < end).order_by(table.c.seq).limit(limit)
+        return [(row.columns["tenant"], row) for row in self._fetch(query)]
+
+    def covering(self, first: int, last: int) -> Sequence[ViewRow]:
+        columns = VIEW_TABLES["view_root"].c
+        return self._fetch(select(VIEW_TABLES["view_root"]).where(columns.from_seq <= last, columns.until_seq > first))
+
     def telling(self, view: str, service: str, start_ns: int, end_ns: int, limit: int) -> Sequence[ViewRow]:
         table = VIEW_TABLES[view]
         columns = table.c

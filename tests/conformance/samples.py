@@ -166,6 +166,12 @@ def statement(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0, credit: s
     return NewEvent("statement_issued", payload, start_ns)
 
 
+def unproved(day: int = 0) -> NewEvent:
+    """A statement of terms that no circuit attests."""
+    event = statement(day=day)
+    return replace(event, payload={**event.payload, "attestable": False, "unattested_reasons": ["no circuit"]})
+
+
 def restatement(version: int = 2, *, sla_id: str = SLA_ID, day: int = 0, credit: str | None = "150000") -> NewEvent:
     """A version that replaces the one before it."""
     event = statement(version, sla_id=sla_id, day=day, credit=credit)
@@ -350,6 +356,44 @@ def anchor_confirmation(of: str) -> NewEvent:
         "confirmations": 12,
     }
     return NewEvent("anchor_confirmed", payload, START_NS)
+
+
+def batch(number: int = 0, *, target: str = "home", from_seq: int = 0, until_seq: int = 3) -> NewEvent:
+    """A batch with one leaf over some places of the log."""
+    return NewEvent(
+        "batch_formed", {**_batch(number, target, from_seq, until_seq), "leaves": ["0x" + "e1" * 32]}, START_NS
+    )
+
+
+def published(
+    number: int = 0, *, target: str = "home", chain_id: str = "31337", from_seq: int = 0, until_seq: int = 3
+) -> NewEvent:
+    payload = {
+        **_batch(number, target, from_seq, until_seq),
+        "batch_event": f"00000000-0000-7000-8000-{number:012x}",
+        "chain_id": chain_id,
+        "registry": "0x" + "11" * 20,
+        "issuer": "0x" + "22" * 20,
+        "tx_hash": "0x" + f"{number + 160:02x}" * 32,
+        "block_number": 11 + number,
+        "block_hash": "0x" + "b5" * 32,
+        "confirmations": 1,
+    }
+    return NewEvent("batch_published", payload, START_NS)
+
+
+def _batch(number: int, target: str, from_seq: int, until_seq: int) -> dict[str, Any]:
+    return {
+        "target": target,
+        "number": number,
+        "from_seq": from_seq,
+        "until_seq": until_seq,
+        "origin": "log.example/test",
+        "size": until_seq,
+        "root": "c3" * 32,
+        "batch_root": "0x" + "e1" * 32,
+        "node": "0x" + "e2" * 32,
+    }
 
 
 def telemetry(*points: dict[str, Any], source: str = "gpu-1", digest: str = "ab" * 32) -> NewEvent:

@@ -29,11 +29,13 @@ from tests.conformance.samples import (
     line_issued,
     line_reversed,
     point,
+    published,
     restatement,
     statement,
     statement_id,
     telemetry,
     termination,
+    unproved,
     violation,
     window,
 )
@@ -170,6 +172,40 @@ def test_an_anchor_stands_where_it_was_confirmed(database: AnyDatabase) -> None:
     confirmed = row["anchor"]
     assert (confirmed["confirmed"], confirmed["confirmations"], confirmed["block_number"]) == (True, 12, 9)
     assert (confirmed["leaf"], confirmed["seq"], row["seq"]) == (placed["leaf"], 2, 2)
+
+
+def test_a_statement_has_the_roots_that_cover_its_place(database: AnyDatabase) -> None:
+    name, plain = statement_id(), statement_id(day=1)
+    append(database, statement(), attestation(name), unproved(day=1), statement(day=2))
+    append(database, published(target="home", until_seq=2))
+    append(database, published(target="10", chain_id="10", until_seq=3), published(1, from_seq=2, until_seq=6))
+    with database.read() as tx:
+        first, second, third = tx.views.statements()
+        assert [tx.views.statement(each["id"]) for each in (first, second, third)] == [first, second, third]
+        waiting = tx.views.unbatched(0, 4, 10)
+        assert tx.views.unbatched(2, 4, 10) == waiting[1:]
+    assert [(root["chain_id"], root["block_number"]) for root in first["roots"]] == [("10", 11), ("31337", 11)]
+    # Without a proof it is the statement's own place that counts, and what is to be proved waits for that.
+    assert [(root["chain_id"], root["block_number"]) for root in second["roots"]] == [("10", 11), ("31337", 12)]
+    assert third["roots"] == []
+    assert (first["seq"], second["seq"], third["seq"]) == (5, 6, 3)
+    assert [(row["tenant"], row["statement_id"], row["seq"], row["proved"]) for row in waiting] == [
+        ("default", name, 1, True),
+        ("default", plain, 2, False),
+    ]
+
+
+def test_batches_are_over_all_tenants(database: AnyDatabase) -> None:
+    name = statement_id()
+    other = database.of_tenant("bob")
+    with other.begin() as tx:
+        receipts = tx.events.append("any", [statement(), attestation(name)], expected_version=None)
+    database.wait_sequenced([receipts[-1].event_id])
+    append(database, published(until_seq=2))
+    with other.read() as tx:
+        assert [root["chain_id"] for root in tx.views.statement(name)["roots"]] == ["31337"]
+    with database.read() as tx:
+        assert [row["tenant"] for row in tx.views.unbatched(0, 2, 10)] == ["bob"]
 
 
 DAY_NS = 24 * HOUR_NS

@@ -73,6 +73,16 @@ view_standing = _view(
 view_attestation = _view("view_attestation", [_statement_id()])
 view_anchor = _view("view_anchor", [_statement_id()])
 view_anchor_confirmation = _view("view_anchor_confirmation", [_statement_id()])
+# Batches are over all tenants, and what is published is everybody's. A statement finds those that cover its place.
+view_root = _view(
+    "view_root",
+    [Column("target", String(78), nullable=False), Column("number", BIGINT, nullable=False)],
+    [Column("from_seq", BIGINT, nullable=False), Column("until_seq", BIGINT, nullable=False)],
+)
+Index(None, view_root.c.until_seq)
+# Those that wait for a batch are found by their place in the log, whosever they are.
+Index(None, view_attestation.c.seq)
+Index(None, view_statement.c.seq)
 
 
 view_violation = _view(
@@ -174,6 +184,7 @@ VIEW_TABLES = {
         view_exclusion,
         view_credit_line,
         view_anchor_confirmation,
+        view_root,
         view_telemetry,
         view_breaker,
         view_telemetry_source,

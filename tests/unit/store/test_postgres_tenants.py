@@ -32,8 +32,8 @@ from tests.conformance.samples import (
 from tests.conformance.test_webhook_rows import ATTEMPT, ENDPOINT, configured
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
 
-# Their rows are the log's, which is one for all, or say who asks before it is known for whom.
-OF_ALL = {"event", "append_request", "stream_head", "api_key"}
+# Their rows are the log's, which is one for all, were published for all, or say who asks before it is known for whom.
+OF_ALL = {"event", "append_request", "stream_head", "api_key", "view_root"}
 
 
 @pytest.fixture
