@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, select, table, text
 from ledger.errors import StorageUnavailable
 from ledger.resources import resource_dir
 
-SCHEMA_REVISION = "0015"
+SCHEMA_REVISION = "0016"
 """The newest migration; a test holds it to the migrations folder."""
 
 
