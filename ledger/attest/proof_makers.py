@@ -101,7 +101,7 @@ class SnarkjsMaker:
         zkey, wasm = _zkey_and_wasm(key, self.name)
         with tempfile.TemporaryDirectory(prefix="sla-snarkjs-") as scratch:
             folder = Path(scratch)
-            _write_inputs(folder / "input.json", inputs)
+            write_inputs(folder / "input.json", inputs)
             files = ("input.json", str(wasm), str(zkey), "proof.json", "public.json")
             command = self.toolchain.snarkjs("groth16", "fullprove", *files)
             _run(command, folder, f"proving {key.name} with snarkjs", self.limits, self.notify)
@@ -131,7 +131,7 @@ class RapidsnarkMaker:
         program = self._program()
         with tempfile.TemporaryDirectory(prefix="sla-rapidsnark-") as scratch:
             folder = Path(scratch)
-            _write_inputs(folder / "input.json", inputs)
+            write_inputs(folder / "input.json", inputs)
             witness = self.toolchain.snarkjs("wtns", "calculate", str(wasm), "input.json", "witness.wtns")
             _run(witness, folder, f"working out the witness of {key.name}", self.limits, self.notify)
             command = [program, str(zkey), "witness.wtns", "proof.json", "public.json"]
@@ -192,8 +192,8 @@ def _zkey_and_wasm(key: CircuitKey, prover: str) -> tuple[Path, Path]:
     return key.zkey, key.witness_wasm
 
 
-def _write_inputs(path: Path, inputs: CircuitInputs) -> None:
-    # circom reads numbers of any size from decimal strings alone.
+def write_inputs(path: Path, inputs: CircuitInputs) -> None:
+    """The inputs as JSON for circom's programs, which read numbers of any size from decimal strings alone."""
     path.write_text(json.dumps(_decimals(inputs)), encoding="ascii")
 
 

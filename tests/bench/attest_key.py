@@ -1,76 +1,59 @@
-"""A zkey for measuring: powers of tau of this machine's own, one contribution, a beacon. Worth nothing but its speed.
+"""The key under which a peer is measured beside ours: one zkey for both, worth nothing but its speed.
 
-Preparing powers of tau takes many minutes of processor time at 2^14, once: they stay in the cache of keys.
+The key is kept in the cache of keys under the hash of the circuit's constraints and of what wrote it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
+import inspect
 import sys
 import tempfile
 from pathlib import Path
 
-from ledger.attest.circuits import circuit_named, circuit_sources
+from ledger.attest.circuits import circuit_named
 from ledger.attest.prover_process import ProverProcess
 from ledger.attest.verification_key import parse_verification_key
 from ledger.attest.zk_keys import CircuitKey
+from ledger.attest.zkey import read_zkey
 from ledger.resources import resource_dir
-from tests.support import ceremony
+from tests.bench import fixed_base, known_zkey
+from tests.circuits.compiled import compiled
 
-POWER = 14
-BEACON = ceremony.BEACON
+IMPORT_TIMEOUT_S = 600
 
 
 def zkey_of(name: str, cache: Path) -> CircuitKey:
-    """The key of a circuit of at most 2^14 constraints, made now if it is not in the cache."""
-    circuits = resource_dir("circuits")
-    circuit = circuit_named(circuits, name)
-    sources = circuit_sources(circuit, circuits)
-    digest = hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()[:16]
-    folder = cache / "tests" / f"bench-{name}-{digest}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as lock:
+    """The key of the shipped circuit ``name`` with its zkey and WebAssembly, made now if it is not in the cache."""
+    made = compiled(name, "O2", cache)
+    digest = hashlib.sha256((made.folder / f"{name}.r1cs").read_bytes())
+    for module in (known_zkey, fixed_base):
+        digest.update(inspect.getsource(module).encode())
+    folder = cache / "tests" / f"bench-{name}-{digest.hexdigest()[:16]}"
+    with (cache / "tests" / f".bench-{name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        main = folder / "circuits" / circuit.main
-        if not (folder / "final.zkey").exists():
-            for path, text in sources.items():
-                (folder / "circuits" / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / "circuits" / path).write_text(text)
-            ceremony.compile_circuit(main, folder)
-            _hold(folder, main.stem, powers_of_tau(cache))
-        proving_key = folder / "proving.key"
-        with ProverProcess() as process:
-            arguments = {"main": str(main), "zkey": str(folder / "final.zkey"), "proving_key": str(proving_key)}
-            made = process.request("import_zkey", 600, "importing the zkey", **arguments)
-    key = parse_verification_key(made["verification_key"])
-    wasm = folder / f"{main.stem}_js" / f"{main.stem}.wasm"
-    return CircuitKey(name, key, proving_key, {}, zkey=folder / "final.zkey", witness_wasm=wasm)
+        if not folder.exists():
+            print(f"  making a key of {name}, once", file=sys.stderr, flush=True)
+            with tempfile.TemporaryDirectory(dir=cache / "tests", prefix=".bench-") as scratch:
+                fresh = Path(scratch, "made")
+                fresh.mkdir()
+                known_zkey.write_zkey(fresh / "key.zkey", made.constraints(), known_zkey.Secrets.drawn())
+                _import(name, fresh)
+                fresh.rename(folder)
+    key = parse_verification_key(read_zkey(folder / "key.zkey").verification_key_document())
+    wasm = made.folder / f"{name}_js" / f"{name}.wasm"
+    return CircuitKey(name, key, folder / "proving.key", {}, zkey=folder / "key.zkey", witness_wasm=wasm)
 
 
-def powers_of_tau(cache: Path) -> Path:
-    """Prepared powers of tau, made now if they are not in the cache."""
-    path = cache / "tests" / f"own-powers-of-tau-{POWER}.ptau"
-    if path.exists():
-        return path
-    print(f"  preparing powers of tau at 2^{POWER}, once: this takes many minutes", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir=cache / "tests") as scratch:
-        folder = Path(scratch)
-        ceremony.snarkjs(folder, "powersoftau", "new", "bn128", str(POWER), "0.ptau")
-        ceremony.snarkjs(folder, "powersoftau", "contribute", "0.ptau", "1.ptau", "--name=own", _entropy())
-        ceremony.snarkjs(folder, "powersoftau", "beacon", "1.ptau", "2.ptau", BEACON, "10")
-        ceremony.snarkjs(folder, "powersoftau", "prepare", "phase2", "2.ptau", "final.ptau")
-        (folder / "final.ptau").rename(path)
-    return path
-
-
-def _hold(folder: Path, stem: str, ptau: Path) -> None:
-    ceremony.snarkjs(folder, "groth16", "setup", f"{stem}.r1cs", str(ptau), "initial.zkey")
-    ceremony.snarkjs(folder, "zkey", "contribute", "initial.zkey", "one.zkey", "--name=own", _entropy())
-    ceremony.snarkjs(folder, "zkey", "beacon", "one.zkey", "last.zkey", BEACON, "10")
-    (folder / "last.zkey").rename(folder / "final.zkey")
-
-
-def _entropy() -> str:
-    return f"-e={os.urandom(32).hex()}"
+def _import(name: str, folder: Path) -> None:
+    circuits = resource_dir("circuits")
+    with ProverProcess() as process:
+        process.request(
+            "import_zkey",
+            IMPORT_TIMEOUT_S,
+            "importing the zkey",
+            main=str(circuits / circuit_named(circuits, name).main),
+            zkey=str(folder / "key.zkey"),
+            proving_key=str(folder / "proving.key"),
+        )

@@ -17,10 +17,10 @@ from ledger.attest.circuits import circuit_named, load_circuits
 from ledger.attest.groth16 import check_proof
 from ledger.attest.inputs import circuit_inputs
 from ledger.attest.model import PeriodClaim, evaluate
-from ledger.attest.proof_makers import SnarkjsMaker
 from ledger.attest.prover import Groth16Prover
-from ledger.attest.zk_keys import CircuitKey, KeyCache
+from ledger.attest.zk_keys import KeyCache
 from ledger.resources import resource_dir
+from tests.bench import attest_peer
 from tests.bench.attest_key import zkey_of
 from tests.circuits.claims import plain_claim, random_claim
 
@@ -50,20 +50,13 @@ def month() -> dict[str, float]:
 
 
 def peer() -> dict[str, float]:
-    """``snarkjs groth16 fullprove`` and ours, under one key of one circuit, in turns."""
-    cache = key_cache()
-    key = zkey_of(DAY, cache)
+    """snarkjs and ours under one key of one circuit, in turns."""
+    key = zkey_of(DAY, key_cache())
     claim = plain_claim()
     evaluation = evaluate(claim)
-    inputs = circuit_inputs(claim, evaluation)
-    snarkjs = SnarkjsMaker()
-    ours, theirs = [], []
-    with _prover(DAY, key) as prover:
-        prover.warm()
-        for _ in range(ROUNDS):
-            ours.append(_timed(lambda: prover.prove_unchecked(inputs), key, evaluation.signals.as_tuple()))
-            theirs.append(_timed(lambda: snarkjs.make(key, inputs), key, evaluation.signals.as_tuple()))
-    return {"snarkjs_s": median(theirs), "ours_s": median(ours)}
+    found = attest_peer.compare(key, circuit_inputs(claim, evaluation), evaluation.signals.as_tuple())
+    attest_peer.say(found, key)
+    return found
 
 
 def verify() -> dict[str, float]:
@@ -100,36 +93,16 @@ def key_cache() -> Path:
     return Path(os.environ.get("SLA_LEDGER_KEY_CACHE") or "var/keys")
 
 
-def _prover(name: str, key: CircuitKey | None = None) -> Groth16Prover:
+def _prover(name: str) -> Groth16Prover:
     circuits = resource_dir("circuits")
-    keys = KeyCache(key_cache(), circuits, _say)
-    return Groth16Prover(circuit_named(circuits, name), keys if key is None else _One(key))
-
-
-class _One:
-    def __init__(self, key: CircuitKey) -> None:
-        self._key = key
-
-    def notify(self, sentence: str) -> None:
-        _say(sentence)
-
-    def ensure(self, *_: object) -> CircuitKey:
-        return self._key
+    return Groth16Prover(circuit_named(circuits, name), KeyCache(key_cache(), circuits, _say))
 
 
 def _prove(prover: Groth16Prover, claim: PeriodClaim) -> float:
     """Seconds to make a proof, which is checked afterwards and not timed."""
     evaluation = evaluate(claim)
     inputs = circuit_inputs(claim, evaluation)
-    return _timed(lambda: prover.prove_unchecked(inputs), prover.key(), evaluation.signals.as_tuple())
-
-
-def _timed(make: Callable[[], bytes], key: CircuitKey, signals: tuple[int, ...]) -> float:
-    started = time.perf_counter()
-    proof = make()
-    taken = time.perf_counter() - started
-    check_proof(key.verification_key, signals, proof)
-    return taken
+    return attest_peer.timed(lambda: prover.prove_unchecked(inputs), prover.key(), evaluation.signals.as_tuple())
 
 
 def _say(sentence: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from ledger.attest.verification_key import parse_verification_key
 from ledger.attest.zk_keys import CircuitKey
 from ledger.errors import ProofInvalid
-from tests.bench import attest, attest_run, layers_graphql, settle, settle_run
+from tests.bench import attest, attest_peer, layers_graphql, settle, settle_run
 from tests.bench.layers import GOALS, MEASUREMENTS
 from tests.bench.main import run_child
 
@@ -71,7 +71,7 @@ def test_a_proof_that_does_not_hold_gives_no_figure() -> None:
     wrong[0] ^= 1
     made = CircuitKey("any", verification_key, attest.ROOT, {})
     with pytest.raises(ProofInvalid):
-        attest_run._timed(lambda: bytes.fromhex(key["proof"]), made, tuple(wrong))
+        attest_peer.timed(lambda: bytes.fromhex(key["proof"]), made, tuple(wrong))
 
 
 @pytest.mark.parametrize("part", settle_run.PARTS)

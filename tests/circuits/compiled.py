@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ledger.attest.circuits import circuit_named, circuit_sources
 from ledger.attest.inputs import CircuitInputs
+from ledger.attest.proof_makers import write_inputs
 from ledger.domain.attested import SCALAR_ORDER as R
 from ledger.resources import resource_dir
 from tests.support import node_packages
@@ -80,7 +80,7 @@ class Compiled:
         """The witness that circom's own program computes."""
         with tempfile.TemporaryDirectory() as scratch:
             path, out = Path(scratch, "input.json"), Path(scratch, "witness.wtns")
-            path.write_text(json.dumps(_texts(inputs)))
+            write_inputs(path, inputs)
             js = self.folder / f"{self.name}_js"
             done = node_packages.node(
                 "node", js / "generate_witness.js", js / f"{self.name}.wasm", path, out, cwd=self.folder
@@ -161,13 +161,6 @@ def _sections(data: bytes, magic: bytes) -> Iterator[tuple[int, bytes]]:
         kind, length = struct.unpack_from("<IQ", data, at)
         yield kind, data[at + 12 : at + 12 + length]
         at += 12 + length
-
-
-def _texts(value: Any) -> Any:
-    """Numbers as decimal texts: JavaScript's own are too short."""
-    if isinstance(value, dict):
-        return {name: _texts(each) for name, each in value.items()}
-    return [_texts(each) for each in value] if isinstance(value, list) else str(value)
 
 
 def _value(side: Terms, witness: Sequence[int]) -> int:
