@@ -127,7 +127,7 @@ bench-settle: $(VENV)/.project ## Measure settling and violations of a month; wr
 	$(BIN)/python -m tests.bench.settle
 
 .PHONY: bench-attest
-bench-attest: $(VENV)/.project ## Measure proofs, verifiers and gas; writes var/bench/attest.json. Needs npm; long when first run
+bench-attest: $(VENV)/.project ## Measure proofs, verifiers and gas; writes var/bench/attest.json. Needs npm; makes keys when first run
 	$(BIN)/python scripts/with_node.py $(BIN)/python -m tests.bench.attest
 
 # --- housekeeping ----------------------------------------------------------------------------
