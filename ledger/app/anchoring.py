@@ -7,7 +7,7 @@ no-ops.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,8 +18,9 @@ from ledger.app.evidence import Anchor, Anchored, Attestor, Recording, Statement
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
 from ledger.app.retrying import pause_s
+from ledger.app.stages import recorded_before, wait_for_turn
 from ledger.app.statements import issued_event, proved_before
-from ledger.domain.events import NewEvent
+from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import attestation_stream
 from ledger.errors import AnchorRefused, NotFound, NotYet, VersionConflict
@@ -67,16 +68,17 @@ def anchor_statement(database: Database, event_id: str, *, attestor: Attestor, a
     }
     raw = _bytes_of_others(database, anchor, placed.tx_hash)
     event = NewEvent("anchor_recorded", payload, occurred_at_ns=clock.now_ns())
-    _log_once(database, proof["statement_id"], event, raw, version=1, then=Stage.CONFIRM)
+    _log_once(database, proof["statement_id"], event, raw, said=anchored, then=Stage.CONFIRM)
 
 
 def confirm_statement(
     database: Database, event_id: str, *, attestor: Attestor, anchor: Anchor, confirmations: int, clock: Clock
 ) -> None:
-    """Log that the anchor of an ``anchor_recorded`` event has stood for so many ``confirmations``.
+    """Log that the anchor of an ``anchor_recorded`` or ``anchor_undone`` event has stood for so many ``confirmations``.
 
     Raises ``NotYet`` until then. What a reorganisation moved is awaited in its new block; what it dropped, or made
-    fail, is recorded again: by the same bytes where they can still be included, by a new transaction otherwise.
+    fail, is recorded again, after what the registry takes before it: by the same bytes where they can still be
+    included, by a new transaction otherwise.
     """
     with database.read() as tx:
         event = tx.events.by_id(event_id)
@@ -86,12 +88,8 @@ def confirm_statement(
             return
     standing = anchor.standing(recorded["tx_hash"])
     if standing is None:
-        with database.read() as tx:
-            proof = proved(tx, statement_id)
-            if proof is None:
-                raise NotFound(f"the log holds no proof of {statement_id}", statement_id=statement_id)
-            material = _load(tx, proof.payload, attestor)
-        standing = anchor.standing(_record(material, anchor).tx_hash)
+        wait_for_turn(database, event_id, clock=clock)
+        standing = anchor.standing(_record_again(database, statement_id, attestor, anchor).tx_hash)
     have = 0 if standing is None else standing.confirmations
     if standing is None or have < confirmations:
         raise NotYet(
@@ -111,7 +109,7 @@ def confirm_statement(
     }
     confirmation = NewEvent("anchor_confirmed", payload, occurred_at_ns=clock.now_ns())
     raw = _bytes_of_others(database, anchor, standing.placed.tx_hash)
-    _log_once(database, statement_id, confirmation, raw, version=2)
+    _log_once(database, statement_id, confirmation, raw, said=confirmed)
 
 
 def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Material:
@@ -171,18 +169,19 @@ def _log_once(
     event: NewEvent,
     raw: bytes | None,
     *,
-    version: int,
+    said: Callable[[Transaction, str], StoredEvent | None],
     then: Stage | None = None,
 ) -> None:
-    """Append an event to a statement's stream unless another worker was first, which has the same to say.
+    """Append an event to a statement's stream unless another worker was first, which has ``said`` the same.
 
     ``raw`` is the transaction that it is about, where that is not stored yet.
     """
     stream = attestation_stream(statement_id)
     try:
         with database.begin() as tx:
-            if any(known.type == event.type for known in tx.events.stream(stream)):
+            if said(tx, statement_id) is not None:
                 return
+            version = sum(1 for _ in tx.events.stream(stream))
             if raw is not None:
                 event = replace(event, payload={**event.payload, "raw_transaction": tx.batches.put(raw)})
             (receipt,) = tx.events.append(stream, [event], expected_version=version)
@@ -190,8 +189,30 @@ def _log_once(
                 tx.outbox.add(receipt.event_id, then)
     except VersionConflict:
         with database.read() as tx:
-            if all(known.type != event.type for known in tx.events.stream(stream)):
+            if said(tx, statement_id) is None:
                 raise
+
+
+def _record_again(database: Database, statement_id: str, attestor: Attestor, anchor: Anchor) -> Anchored:
+    """Record what a reorganisation dropped. Raises ``NotYet`` where it dropped what is recorded before it as well, and
+    that is not back."""
+    with database.read() as tx:
+        proof = proved(tx, statement_id)
+        if proof is None:
+            raise NotFound(f"the log holds no proof of {statement_id}", statement_id=statement_id)
+        material = _load(tx, proof.payload, attestor)
+        before = recorded_before(tx, statement_id)
+        placed = None if before is None else confirmed(tx, before) or anchored(tx, before)
+    try:
+        return _record(material, anchor)
+    except AnchorRefused as error:
+        if placed is None or anchor.standing(placed.payload["tx_hash"]) is not None:
+            raise
+        raise NotYet(
+            f"{before} is recorded before {statement_id}, and stands in no block any more",
+            waits_for=before,
+            retry_after_s=RETRY_S,
+        ) from error
 
 
 def _record(material: _Material, anchor: Anchor) -> Anchored:

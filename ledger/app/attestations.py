@@ -13,6 +13,7 @@ from ledger.app.ports import Database, Transaction
 from ledger.app.sealing import load_salts
 from ledger.app.statements import proved_before
 from ledger.app.windows import load_windows
+from ledger.domain.anchor_events import ANCHOR_UNDONE
 from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import NewEvent, StoredEvent
@@ -61,13 +62,27 @@ def proved(tx: Transaction, statement_id: str) -> StoredEvent | None:
 
 
 def anchored(tx: Transaction, statement_id: str) -> StoredEvent | None:
-    """The ``anchor_recorded`` event of a statement, if there is one."""
-    return _find(tx, statement_id, "anchor_recorded")
+    """The ``anchor_recorded`` event of a statement; None while there is none, or while its anchor is undone."""
+    found, undone = None, False
+    for event in tx.events.stream(attestation_stream(statement_id)):
+        if event.type == ANCHOR_UNDONE:
+            undone = True
+        elif event.type == "anchor_recorded":
+            found, undone = event, False
+        elif event.type == "anchor_confirmed":
+            undone = False
+    return None if found is None or undone else found
 
 
 def confirmed(tx: Transaction, statement_id: str) -> StoredEvent | None:
-    """The ``anchor_confirmed`` event of a statement, if there is one."""
-    return _find(tx, statement_id, "anchor_confirmed")
+    """The newest ``anchor_confirmed`` event of a statement; None while there is none, or while its anchor is undone."""
+    found = None
+    for event in tx.events.stream(attestation_stream(statement_id)):
+        if event.type == "anchor_confirmed":
+            found = event
+        elif event.type == ANCHOR_UNDONE:
+            found = None
+    return found
 
 
 def proved_circuits(tx: Transaction) -> list[dict[str, Any]]:

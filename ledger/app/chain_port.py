@@ -62,6 +62,7 @@ class ChainLook:
     ``next_block`` is the first block whose logs may still change or were not read. ``latest``, ``safe`` and
     ``finalized`` are block numbers, None where no look succeeded or the node does not name them. ``error`` says why the
     last look failed. ``unread`` are the first and the last block whose logs no node gave; None: all were read.
+    ``of_others`` counts the events that were logged because somebody else's doing concerns this ledger.
     """
 
     chain_id: int
@@ -73,6 +74,7 @@ class ChainLook:
     looked_at_ns: int = 0
     error: str | None = None
     unread: tuple[int, int] | None = None
+    of_others: int = 0
 
 
 class ChainTransactions(Protocol):

@@ -24,6 +24,7 @@ from ledger.app.violation_rows import FindRequests
 from ledger.app.violations import record_violations
 from ledger.app.windows import evaluate_windows, load_windows
 from ledger.domain.agreement import Agreement
+from ledger.domain.calendar import Period
 from ledger.domain.instant import Clock
 from ledger.domain.naming import agreement_stream, statement_stream
 from ledger.domain.restatement import carries_proof
@@ -106,22 +107,22 @@ def compensate_period(
 
 
 def wait_for_turn(database: Database, event_id: str, *, clock: Clock) -> None:
-    """Raises ``NotYet`` where something before the statement of an ``attestation_recorded`` event is recorded first.
+    """Raises ``NotYet`` where something before the statement that an event is about is recorded first.
 
     The registry takes the versions of a period, and the periods of an agreement, one after the other. A period that
     will never be recorded there (it was withheld) is not waited for: the registry says then what it misses. The longer
     it waits, the rarer it looks.
     """
     with database.read() as tx:
-        proof = tx.events.by_id(event_id)
-        statement = issued_event(tx, proof.payload["statement_id"]).payload
+        event = tx.events.by_id(event_id)
+        statement = issued_event(tx, event.payload["statement_id"]).payload
         waits_for = _recorded_first(tx, statement)
     if waits_for is not None:
         raise NotYet(
             f"{waits_for} of this agreement is recorded before {statement['statement_id']}; it is not on chain yet",
             period=statement["period"],
             waits_for=waits_for,
-            retry_after_s=pause_s(proof.recorded_at_ns, clock.now_ns(), least_s=TURN_RETRY_S),
+            retry_after_s=pause_s(event.recorded_at_ns, clock.now_ns(), least_s=TURN_RETRY_S),
         )
 
 
@@ -145,6 +146,26 @@ def _recorded_first(tx: Transaction, statement: Mapping[str, Any]) -> str | None
     proving = [each["statement_id"] for each in versions if carries_proof(each)]
     recorded = any(anchored(tx, name) is not None for name in proving)
     return None if recorded or (versions and not proving) else f"the period {before}"
+
+
+def recorded_before(tx: Transaction, statement_id: str) -> str | None:
+    """The statement that the registry takes right before this one: of the version it replaces, or of the period before.
+
+    None for the first of an agreement.
+    """
+    statement = issued_event(tx, statement_id).payload
+    earlier = proved_before(tx, statement)
+    if earlier:
+        return str(earlier[-1].payload["statement_id"])
+    timeline = timeline_of(tx, statement["sla_id"])
+    found = timeline.before(timeline.named(statement["period"])[1])
+    return None if found is None else next(iter(_proving(tx, statement["sla_id"], found[1])), None)
+
+
+def _proving(tx: Transaction, sla_id: str, period: Period) -> list[str]:
+    """The versions of a period's statement that carry a proof, or will."""
+    versions = (event.payload for event in tx.events.stream(statement_stream(sla_id, period.first)))
+    return [str(each["statement_id"]) for each in versions if carries_proof(each)]
 
 
 class _Named:

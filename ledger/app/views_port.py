@@ -57,6 +57,11 @@ class Views(Protocol):
         ``due_ns`` at most ``now_ns``, by (due_ns, statement_id), from the place ``after`` on."""
         ...
 
+    def open_anchors(self, chain_id: int, *, after: str | None = None, limit: int) -> Sequence[Mapping[str, Any]]:
+        """Up to ``limit`` {statement_id, tx_hash, block_number, block_hash, confirmations} of anchors on a chain that
+        are confirmed and not final, by statement_id, from the one after ``after`` on."""
+        ...
+
     def windows(self, sla_id: str, period: str) -> Sequence[Mapping[str, Any]]:
         """The newest judgement of every window of a period, by index."""
         ...

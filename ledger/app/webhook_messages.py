@@ -12,6 +12,7 @@ from typing import Any
 
 from ledger.app.access import Principal, Scope, redact
 from ledger.app.lists import visible_violation
+from ledger.domain.anchor_events import ANCHOR_FINALIZED, ANCHOR_UNDONE
 from ledger.domain.events import StoredEvent
 from ledger.domain.instant import format_instant_ns
 
@@ -111,7 +112,10 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         ("credit.issued", "credit.reversed", "credit.applied"), MessageType((Scope.READ_CREDITS,), _credit)
     ),
     "proof.recorded": MessageType((Scope.READ_PROOFS,), _proof),
-    **dict.fromkeys(("anchor.recorded", "anchor.confirmed"), MessageType((Scope.READ_PROOFS,), _anchor)),
+    **dict.fromkeys(
+        ("anchor.recorded", "anchor.confirmed", "anchor.undone", "anchor.finalized"),
+        MessageType((Scope.READ_PROOFS,), _anchor),
+    ),
 }
 """Every type of message, by name."""
 
@@ -128,4 +132,6 @@ _BY_EVENT: Mapping[str, str] = {
     "attestation_recorded": "proof.recorded",
     "anchor_recorded": "anchor.recorded",
     "anchor_confirmed": "anchor.confirmed",
+    ANCHOR_UNDONE: "anchor.undone",
+    ANCHOR_FINALIZED: "anchor.finalized",
 }

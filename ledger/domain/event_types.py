@@ -21,6 +21,7 @@ from ledger.domain.agreement_schema import (
     NAME,
     SIGNED_AGREEMENT,
 )
+from ledger.domain.anchor_events import ANCHOR_ADDED, ANCHOR_PAYLOADS
 from ledger.domain.batch_events import BATCH_PAYLOADS
 from ledger.domain.claim_events import CLAIM_PAYLOADS
 from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, LINE_ADDED, VIOLATION_ADDED, VIOLATION_PAYLOADS
@@ -219,25 +220,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "verification_key": SHA256,
         "dev_key": Flag(),
     },
-    "anchor_recorded": {
-        "statement_id": STATEMENT_ID,
-        "sla_id": BYTES32,
-        "chain_id": CHAIN_ID,
-        "registry": EVM_ADDRESS,
-        "tx_hash": BYTES32,
-        "block_number": _COUNT,
-        "block_hash": BYTES32,
-        "leaf": BYTES32,
-    },
-    "anchor_confirmed": {
-        "statement_id": STATEMENT_ID,
-        "sla_id": BYTES32,
-        "chain_id": CHAIN_ID,
-        "tx_hash": BYTES32,
-        "block_number": _COUNT,
-        "block_hash": BYTES32,
-        "confirmations": Integer(1),
-    },
+    **ANCHOR_PAYLOADS,
     "log_key_rotated": {
         "origin": Text(max_length=120, what="the log's origin, which stays"),
         "old_vkey": _VKEY,
@@ -273,10 +256,10 @@ _ADDED: Mapping[str, Mapping[str, Shape]] = {
     "credit_line_issued": LINE_ADDED,
     **dict.fromkeys(VIOLATION_PAYLOADS, VIOLATION_ADDED),
     "window_evaluated": {"exclusions": MapOf(OBJECTIVE_ID, _COUNT, 10_000)},
-    **{name: {"raw_transaction": SHA256} for name in ("anchor_recorded", "anchor_confirmed")},
+    **ANCHOR_ADDED,
 }
 """Optional members that version 2 of a type has and version 1 had not. It takes every payload of version 1, and more
-values of some members. ``raw_transaction``: the kept bytes of what another party sent; own ones are in the store."""
+values of some members."""
 
 EVENT_TYPES: Mapping[str, EventType] = {
     name: EventType(name, LATER_SCHEMAS.get(name, 1), Object(members, _ADDED.get(name, {})))

@@ -104,6 +104,11 @@ def batches_stream(target: str) -> str:
     return f"batches/{target}"
 
 
+def registry_stream(chain_id: int, registry: str) -> str:
+    """What others did at one registry, in the order it was seen."""
+    return f"registry/{chain_id}/{registry}"
+
+
 def webhook_stream(endpoint_id: str) -> str:
     """How one webhook endpoint stood over time."""
     return f"webhook/{endpoint_id}"

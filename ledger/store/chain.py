@@ -20,7 +20,7 @@ _NONCES_LOCK = 0x534C4E4F
 """First half of the advisory lock on a chain's nonces; the second is drawn from the chain's id."""
 _NOT_FAILED = _transaction.state != "failed"
 _IN_NO_BLOCK: Final = {"block_number": None, "block_hash": None}
-_LOOK_COLUMNS: Final = ("contract", "next_block", "latest", "safe", "finalized", "looked_at_ns", "error")
+_LOOK_COLUMNS: Final = ("contract", "next_block", "latest", "safe", "finalized", "looked_at_ns", "error", "of_others")
 
 
 class SqlChainTransactions:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, select, table, text
 from ledger.errors import StorageUnavailable
 from ledger.resources import resource_dir
 
-SCHEMA_REVISION = "0016"
+SCHEMA_REVISION = "0017"
 """The newest migration; a test holds it to the migrations folder."""
 
 

@@ -8,9 +8,10 @@ harmless. Each row carries the ``seq`` of the event it comes from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
+from ledger.domain.anchor_events import ANCHOR_FINALIZED, ANCHOR_UNDONE
 from ledger.domain.batch_events import BATCH_PUBLISHED
 from ledger.domain.events import StoredEvent
 from ledger.domain.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
@@ -187,7 +188,8 @@ def _anchor(event: StoredEvent) -> Iterable[RowChange]:
 
 
 def _anchor_confirmation(event: StoredEvent) -> Iterable[RowChange]:
-    yield _of_statement(event, "view_anchor_confirmation")
+    columns = {"standing": _ANCHOR_STANDINGS[event.type], "chain_id": event.payload["chain_id"]}
+    yield replace(_of_statement(event, "view_anchor_confirmation"), columns=columns)
 
 
 def _root(event: StoredEvent) -> Iterable[RowChange]:
@@ -256,6 +258,7 @@ def _webhook(event: StoredEvent) -> Iterable[RowChange]:
 
 _AGREEMENT_TYPES = ("agreement_registered", "agreement_terminated")
 _VIOLATION_COLUMNS = frozenset({"violation_id", "sla_id", "objective", "from_ns"})
+_ANCHOR_STANDINGS = {"anchor_confirmed": "confirmed", ANCHOR_UNDONE: "undone", ANCHOR_FINALIZED: "final"}
 _EXCLUSION_STATES = {EXCLUSION_RECORDED: "recorded", EXCLUSION_WITHDRAWN: "withdrawn"}
 _VIOLATION_STATES = {
     "violation_opened": "open",
@@ -306,7 +309,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "credit_line_issued": _issued_line,
     "credit_line_reversed": _reversed_line,
     "credit_applied": _applied_line,
-    "anchor_confirmed": _anchor_confirmation,
+    **dict.fromkeys(_ANCHOR_STANDINGS, _anchor_confirmation),
     BATCH_PUBLISHED: _root,
     "statement_finalized": _finality,
     "telemetry_recorded": _telemetry,
@@ -317,6 +320,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
 _SHARING = (
     frozenset(_AGREEMENT_TYPES),
     frozenset(_VIOLATION_STATES),
+    frozenset(_ANCHOR_STANDINGS),
     frozenset(_EXCLUSION_STATES),
     frozenset({"statement_issued", "statement_finalized"}),
     frozenset({"credit_line_issued", "credit_line_reversed", "credit_applied"}),

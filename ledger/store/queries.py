@@ -111,9 +111,10 @@ class StoredViews:
         {id, sla_id, period, start_ns, end_ns, statement_version, state, objectives, credit, trace, ...}, and
 
         * ``attestation``: {circuit, circuit_id, signals, proof_hash, proof, dev_key, seq} or null,
-        * ``anchor``: {chain_id, registry, tx_hash, block_number, block_hash, leaf, confirmed, confirmations, seq} or
-          null. Once it is confirmed, transaction and block are those that were confirmed, and ``confirmations`` is
-          how many blocks stood then, its own included; before, it is 0,
+        * ``anchor``: {chain_id, registry, tx_hash, block_number, block_hash, leaf, standing, confirmed, confirmations,
+          seq} or null. Once it is confirmed, transaction and block are those that were confirmed, and
+          ``confirmations`` is how many blocks stood then, its own included; before, it is 0. ``standing`` is recorded,
+          confirmed, undone (by a deep reorganisation, and not confirmed again yet) or final,
         * ``roots``: the published batches that cover it, one of each chain at most, by chain id: {chain_id, registry,
           issuer, origin, size, root, batch_root, node, batch_event, tx_hash, block_number, block_hash, confirmations,
           seq}; of a proved statement those with its leaf,
@@ -137,6 +138,17 @@ class StoredViews:
         else:
             rows = self._page_of_statements("view_statement", sla_ids, after, limit)
         return self._statements(rows, self._among(rows))
+
+    def open_anchors(self, chain_id: int, *, after: str | None = None, limit: int) -> Sequence[Mapping[str, Any]]:
+        page = self._reader.page(
+            "view_anchor_confirmation",
+            ("statement_id",),
+            after=None if after is None else (after,),
+            limit=limit,
+            standing="confirmed",
+            chain_id=str(chain_id),
+        )
+        return [{**row.body, "statement_id": row.columns["statement_id"]} for row in page]
 
     def due_statements(
         self, now_ns: int, *, after: tuple[int, str] | None = None, limit: int

@@ -184,11 +184,13 @@ def _detail(row: ViewRow | None) -> dict[str, Any] | None:
 def _anchor(anchor: ViewRow | None, confirmation: ViewRow | None) -> dict[str, Any] | None:
     if anchor is None:
         return None
-    placed = {"confirmations": 0} if confirmation is None else confirmation.body
+    standing = "recorded" if confirmation is None else confirmation.columns["standing"]
+    stands = confirmation is not None and standing != "undone"
     return {
         **anchor.body,
-        **placed,
-        "confirmed": confirmation is not None,
+        **(confirmation.body if confirmation is not None and stands else {"confirmations": 0}),
+        "confirmed": stands,
+        "standing": standing,
         "seq": _last_seq(anchor, confirmation),
     }
 

@@ -396,6 +396,32 @@ def _batch(number: int, target: str, from_seq: int, until_seq: int) -> dict[str,
     }
 
 
+def anchor_undone(of: str) -> NewEvent:
+    payload = {name: value for name, value in anchor_confirmation(of).payload.items() if name != "confirmations"}
+    return NewEvent("anchor_undone", payload, START_NS)
+
+
+def anchor_finalized(of: str) -> NewEvent:
+    return NewEvent("anchor_finalized", {**anchor_confirmation(of).payload, "confirmations": 70}, START_NS)
+
+
+def registry_event() -> NewEvent:
+    """The customer recorded a statement first."""
+    payload = {
+        "chain_id": "1",
+        "registry": "0x" + "Ab" * 20,
+        "name": "StatementRecorded",
+        "concerns": "statement",
+        "sla_id": SLA_ID,
+        "arguments": {"slaId": SLA_ID, "ctx": "7"},
+        "tx_hash": "0x" + "a7" * 32,
+        "block_number": 9,
+        "block_hash": "0x" + "b4" * 32,
+        "log_index": 2,
+    }
+    return NewEvent("registry_event_seen", payload, START_NS)
+
+
 def telemetry(*points: dict[str, Any], source: str = "gpu-1", digest: str = "ab" * 32) -> NewEvent:
     """A recorded batch of the service ``chat-7b``; ``point`` makes its points."""
     payload = {

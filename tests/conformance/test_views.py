@@ -20,6 +20,8 @@ from tests.conformance.samples import (
     agreement,
     anchor,
     anchor_confirmation,
+    anchor_finalized,
+    anchor_undone,
     attestation,
     breaker,
     document,
@@ -206,6 +208,32 @@ def test_batches_are_over_all_tenants(database: AnyDatabase) -> None:
         assert [root["chain_id"] for root in tx.views.statement(name)["roots"]] == ["31337"]
     with database.read() as tx:
         assert [row["tenant"] for row in tx.views.unbatched(0, 2, 10)] == ["bob"]
+
+
+def test_an_anchor_may_be_undone_until_it_is_final(database: AnyDatabase) -> None:
+    name, chain = statement_id(), 131277322940537
+
+    def stands() -> tuple[str, bool, int, int]:
+        with database.read() as tx:
+            placed = tx.views.statement(name)["anchor"]
+            still_open = [row["statement_id"] for row in tx.views.open_anchors(chain, limit=9)]
+        assert still_open == ([name] if placed["standing"] == "confirmed" else [])
+        return placed["standing"], placed["confirmed"], placed["confirmations"], placed["block_number"]
+
+    append(database, statement(), anchor(name))
+    assert stands() == ("recorded", False, 0, 7)
+    append(database, anchor_confirmation(name))
+    assert stands() == ("confirmed", True, 12, 9)
+    with database.read() as tx:
+        (row,) = tx.views.open_anchors(chain, limit=9)
+        assert (row["tx_hash"], row["block_hash"]) == ("0x" + "a1" * 32, "0x" + "b4" * 32)
+        assert tx.views.open_anchors(chain, after=name, limit=9) == tx.views.open_anchors(1, limit=9) == []
+    append(database, anchor_undone(name))
+    assert stands() == ("undone", False, 0, 7)
+    append(database, anchor_confirmation(name))
+    assert stands() == ("confirmed", True, 12, 9)
+    append(database, anchor_finalized(name))
+    assert stands() == ("final", True, 70, 9)
 
 
 DAY_NS = 24 * HOUR_NS

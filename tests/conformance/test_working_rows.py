@@ -644,7 +644,7 @@ class TestChainLooks:
             assert self.take(tx, "a", 141, chain_id=5) == ChainLook(5, self.CONTRACT)
 
     def test_are_kept_by_the_holder_alone(self, database: AnyDatabase) -> None:
-        look = ChainLook(CHAIN, self.CONTRACT, 7, 100, 90, 80, 105, None, (0, 6))
+        look = ChainLook(CHAIN, self.CONTRACT, 7, 100, 90, 80, 105, None, (0, 6), 3)
         with database.begin() as tx:
             assert not tx.chain_looks.note(look, holder="a")
             self.take(tx, "a", 100)

@@ -72,7 +72,12 @@ view_standing = _view(
 )
 view_attestation = _view("view_attestation", [_statement_id()])
 view_anchor = _view("view_anchor", [_statement_id()])
-view_anchor_confirmation = _view("view_anchor_confirmation", [_statement_id()])
+# Those that a deep reorganisation may still undo are found by their chain.
+view_anchor_confirmation = _view(
+    "view_anchor_confirmation",
+    [_statement_id()],
+    [Column("standing", String(10), nullable=False), Column("chain_id", String(78), nullable=False)],
+)
 # Batches are over all tenants, and what is published is everybody's. A statement finds those that cover its place.
 view_root = _view(
     "view_root",
@@ -168,6 +173,10 @@ Index(
     view_credit_line.c.line_id,
 )
 Index(None, view_credit_line.c.tenant, view_credit_line.c.violation_id)
+Index(
+    None,
+    *(view_anchor_confirmation.c[name] for name in ("tenant", "standing", "chain_id", "statement_id")),
+)
 Index(None, view_standing.c.tenant, view_standing.c.standing, view_standing.c.due_ns, view_standing.c.statement_id)
 
 VIEW_TABLES = {

@@ -106,6 +106,7 @@ chain_look = Table(
     Column("error", String, nullable=True),
     Column("unread_from", BIGINT, nullable=True),
     Column("unread_to", BIGINT, nullable=True),
+    Column("of_others", BIGINT, nullable=False),
     Column("holder", String(80), nullable=True),
     Column("lease_until_ns", BIGINT, nullable=False),
     PrimaryKeyConstraint("chain_id", "contract"),
