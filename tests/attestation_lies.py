@@ -130,6 +130,17 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         "unit/attest/test_verification_binding.py::test_without_the_issuers_key_no_value_can_be_changed",
         "unit/attest/test_verification_binding.py::test_with_the_issuers_key_only_the_block_can_be_changed",
     ),
+    "requests called undecided, so that nothing need be proved or sealed": (
+        f"{_BUNDLES}[statement: requests called undecided]",
+    ),
+    "another window left out than the exclusions cover": (
+        "unit/attest/test_recount.py::test_an_opening_leaves_out_the_windows_that_exclusions_cover_and_no_others",
+    ),
+    "a second first version, under another tenant of the log": (
+        f"{_BUNDLES}[log: a seal of another tenant]",
+        f"{_BUNDLES}[log: a second first version, of another tenant]",
+    ),
+    "a statement issued before its period was over": (f"{_BUNDLES}[log: issued before its period was over]",),
     # --- registry ---
     "another chain, registry, period or version": (
         f"{_STATEMENTS}::test_a_proof_made_for_something_else_is_refused",

@@ -196,6 +196,7 @@ TRUST = Object(
         "registry": EVM_ADDRESS,
     },
     {
+        "tenant": NAME,
         "log_keys": ListOf(Object({"vkey": _VKEY, "from_size": Integer(), "until_size": Nullable(Integer(1))}), 1, 100),
         "witnesses": Object({"quorum": Integer(1, 50), "vkeys": ListOf(_VKEY, 1, 50)}),
         # Chains beside ``chain_id`` whose roots count; without ``issuer`` those that the agreement's issuer sent.

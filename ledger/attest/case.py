@@ -24,7 +24,7 @@ from ledger.domain.indicators import REQUESTS
 from ledger.domain.methods.registry import unit_of
 from ledger.domain.proration import terms_for
 from ledger.domain.restatement import carries_proof
-from ledger.domain.settlement import attestability, undecided_reasons
+from ledger.domain.settlement import attestability, may_leave_undecided, undecided_reasons
 from ledger.domain.termination import Notice
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import coverage_ok, period_named
@@ -182,6 +182,9 @@ class Case:
             require(
                 said == (None if unit == REQUESTS else unit), f"{objective.id} counts {unit}, not {said or REQUESTS}"
             )
+            # Nobody could check it: such a statement has neither proof nor seal.
+            decided = not item.get("undecided") or may_leave_undecided(self.agreement, objective)
+            require(decided, f"every count of {objective.id} is good or bad; its source leaves nothing undecided")
         return tuple(
             ObjectiveResult(
                 objective, item["good"], item["valid"], ObjectiveState(item["state"]), item.get("undecided", 0)

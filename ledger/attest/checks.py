@@ -104,10 +104,23 @@ def inclusion(case: Case) -> str:
     require(issued["statement_id"] == name, f"the statement should be called {name}")
     stream = statement_stream("0x" + case.sla_id.hex(), case.period.first)
     require_logged(case.bundle["statement"], checkpoint, "statement_issued", stream, version - 1)
+    header = case.bundle["statement"]["header"]
+    over = int(header["recorded_at_ns"]) >= case.period.interval.end_ns
+    require(over, "the statement was recorded before its period was over")
+    _require_one_tenant(case, header["tenant"])
     for index, seal in enumerate(case.bundle["seals"]):
         require(seal["seq"] < case.bundle["statement"]["seq"], f"block {index} was sealed after the statement")
         _require_sealed(case, seal, index, checkpoint)
-    return f"statement and {len(case.bundle['seals'])} seal(s) are in the log"
+    return f"statement and {len(case.bundle['seals'])} seal(s) are in the log, of tenant {header['tenant']}"
+
+
+def _require_one_tenant(case: Case, tenant: str) -> None:
+    """A stream is one of a tenant: events of another would leave room for a second one with the same name."""
+    for member in case.bundle.values():
+        for event in member if isinstance(member, Sequence) and not isinstance(member, str) else [member]:
+            if isinstance(event, Mapping) and "header" in event:
+                found = event["header"]["tenant"]
+                require(found == tenant, f"event {event['seq']} is of tenant {found}, the statement of {tenant}")
 
 
 def restatement(case: Case) -> str:

@@ -24,19 +24,24 @@ def require_excluded(case: Case) -> None:
     require(len(set(names)) == len(names), "an exclusion is listed twice")
     ruled = rule(terms, case.agreement.timezone, map(exclusion_of, listed))
     allowed = {each.exclusion.id: each.honoured for each in excluded_in(terms, ruled, case.period.interval).rulings}
-    parts = []
     for each in listed:
         claimed, most = _interval(each["honoured"]), allowed.get(each["exclusion_id"])
         if claimed is not None:
             within = most is not None and most.covers(claimed)
             require(within, f"the terms do not allow all that the exclusion {each['exclusion_id']} takes out")
-            parts.append(claimed)
-    taken_out = union(parts)
-    excluded = sum(covered(window, taken_out) for window in case.agreement.windows(case.period))
+    excluded = sum(left_out(case))
     require(
         case.issued["excluded"] == excluded,
         f"{case.issued['excluded']} windows are left out, and exclusions cover {excluded} whole",
     )
+
+
+def left_out(case: Case) -> tuple[bool, ...]:
+    """Of each window of the period, whether what the statement honours covers it whole. Proofs count such windows and
+    do not say which they are."""
+    honoured = (_interval(each["honoured"]) for each in case.issued.get("exclusions", ()))
+    taken_out = union(part for part in honoured if part is not None)
+    return tuple(covered(window, taken_out) for window in case.agreement.windows(case.period))
 
 
 def _interval(span: Mapping[str, Any] | None) -> Interval | None:

@@ -8,6 +8,7 @@ from typing import Any
 from ledger.attest import telemetry
 from ledger.attest.attestation_context import window_counts
 from ledger.attest.case import Case, require, require_same
+from ledger.attest.exclusion_checks import left_out
 from ledger.domain.settlement import settle
 from ledger.domain.window import Cell, Window, WindowState
 
@@ -17,6 +18,10 @@ def opening(case: Case, document: Mapping[str, Any]) -> str:
     issued = case.issued
     require(document["statement_id"] == issued["statement_id"], "the opening is of another statement")
     windows = windows_opened(case, document)
+    for index, (window, out) in enumerate(zip(windows, left_out(case), strict=True)):
+        said = "no exclusion covers" if not out else "an exclusion covers"
+        fits = (window.state is WindowState.EXCLUDED) == out
+        require(fits, f"window {index} is {window.state} by the opening, and {said} it whole")
     salts = [int(salt) for salt in document["salts"]]
     blocks = telemetry.block_hashes(case.seal_key, window_counts(windows), salts)
     root = telemetry.telemetry_root(case.seal_key, len(windows), blocks)

@@ -241,6 +241,8 @@ def _pins(bundle: Mapping[str, Any], trust: Mapping[str, Any] | None) -> Iterato
             "chain": context["chain_id"],
             "registry": context["registry"],
         }
+    if trust is not None and "tenant" in trust:
+        found["tenant"] = bundle["statement"]["header"]["tenant"]
     for name, value in found.items():
         if trust is None:
             yield Line(f"pin: {name}", Outcome.ASSUMED, "nothing is pinned; anyone could have made this")
@@ -260,6 +262,7 @@ def _pinned(trust: Mapping[str, Any], size: int) -> dict[str, list[Any]]:
         "circuit": [dict(circuit) for circuit in trust["circuits"]],
         "chain": [trust["chain_id"]],
         "registry": [trust["registry"]],
+        "tenant": [trust.get("tenant")],
     }
 
 
@@ -313,6 +316,8 @@ def _not_established(
     ]
     if not witnessed:
         found.append("that the log shows everyone the same entries")
+    if "pin: tenant" not in standing:
+        found.append("that the log holds no other statement of this period under another tenant")
     if bundle["proof"] is not None:
         found.append("that the proving key's ceremony was honest" + (" (it is a development key)" if dev else ""))
     return tuple(found)

@@ -96,7 +96,7 @@ def export_trust(
     What it says is this directory's own word. Compare every pin with what you learnt another way before you rely on it.
     """
     with opened(data_dir, database_url) as services, services.database.of_tenant(tenant).read() as tx:
-        pins = trust_of(services, tx, chosen_sla(tx.views.agreements(), sla_id))
+        pins = trust_of(services, tx, chosen_sla(tx.views.agreements(), sla_id), tenant)
     note(ORIGIN_OF_PINS)
     if not pins["circuits"]:
         note("no statement of this tenant is proved yet, so no circuit is pinned; export again once one is")

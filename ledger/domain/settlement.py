@@ -15,7 +15,9 @@ from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.incident_rules import method_of
 from ledger.domain.indicators import REQUESTS
 from ledger.domain.instant import SECOND_NS
+from ledger.domain.log_kinds import HISTOGRAMS, SAMPLES
 from ledger.domain.methods.registry import METHODS, Measuring, unit_of
+from ledger.domain.objective import Objective
 from ledger.domain.proration import terms_for
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState, judge_objective
 from ledger.domain.window import Window, WindowState, coverage_ok
@@ -131,6 +133,14 @@ def undecided_reasons(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
         for result in results
         if result.undecided
     )
+
+
+def may_leave_undecided(agreement: Agreement, objective: Objective) -> bool:
+    """Whether data can leave counts of an objective open: those of histograms and of what samples add up, and those of
+    slices that are held against such counts. A request or a reading of a counter is good or bad."""
+    companion = objective.slices.only_with if objective.slices is not None else None
+    sources = {each.source.kind for each in agreement.objectives if each.id in (objective.id, companion)}
+    return bool(sources & {HISTOGRAMS, SAMPLES})
 
 
 def _require_charges(agreement: Agreement, period: Period, charges: Charges | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ledger.app.access import DEFAULT_TENANT
 from ledger.app.agreements import load_agreement, register_agreement, registration_of
 from ledger.app.attestations import anchored, proved, proved_circuits
 from ledger.app.bundles import build_opening
@@ -108,6 +109,7 @@ def _evidence(services: Services, agreement: Agreement, batch: RecordedBatch, st
     signer, anchor = services.log_signer, services.chain.anchor
     trust = trust_document(
         agreement,
+        tenant=DEFAULT_TENANT,
         circuits=circuits,
         log={"origin": signer.origin, "vkey": vkey},
         chain=ChainIdentity(anchor.chain_id, anchor.registry),

@@ -21,8 +21,8 @@ from ledger.wiring.chain_identity import ChainIdentity
 from ledger.wiring.services import Services
 
 
-def trust_of(services: Services, tx: Transaction, sla_id: str) -> dict[str, Any]:
-    """The pins for bundles of an agreement, of its newest terms; raises ``NotFound``.
+def trust_of(services: Services, tx: Transaction, sla_id: str, tenant: str) -> dict[str, Any]:
+    """The pins for bundles of an agreement of ``tenant``, of its newest terms; raises ``NotFound``.
 
     ``circuits`` are those whose proofs the ledger holds for this tenant. Witnesses are there where so many must cosign
     what this directory publishes.
@@ -32,6 +32,7 @@ def trust_of(services: Services, tx: Transaction, sla_id: str) -> dict[str, Any]
     witnesses, quorum = services.witnesses
     return trust_document(
         timeline_of(tx, sla_id).newest,
+        tenant=tenant,
         circuits=proved_circuits(tx),
         log={"origin": services.log_signer.origin, "vkey": vkey},
         chain=services.chain_identity,
@@ -44,6 +45,7 @@ def trust_of(services: Services, tx: Transaction, sla_id: str) -> dict[str, Any]
 def trust_document(
     agreement: Agreement,
     *,
+    tenant: str,
     circuits: Sequence[dict[str, Any]],
     log: dict[str, str],
     chain: ChainIdentity,
@@ -60,6 +62,7 @@ def trust_document(
         "circuits": list(circuits),
         "chain_id": str(chain.chain_id),
         "registry": chain.registry,
+        "tenant": tenant,
     }
     if len(log_keys) > 1:
         trust["log_keys"] = [

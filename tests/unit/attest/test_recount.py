@@ -13,9 +13,12 @@ import pytest
 from ledger.app.bundles import build_opening
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk
 from ledger.app.sealing import seals_of
+from ledger.attest.attestation_context import window_counts
 from ledger.attest.case import Case
+from ledger.attest.opening import opening, windows_opened
 from ledger.attest.recount import LoggedFacts, batches_named, recount
 from ledger.attest.report import Outcome
+from ledger.attest.telemetry import block_hashes, telemetry_root
 from ledger.attest.verification import read_opening, verify_bundle
 from ledger.cli.main import main
 from ledger.cli.verify import logged_facts
@@ -73,6 +76,31 @@ def test_what_an_exclusion_takes_out_of_a_window_is_not_counted() -> None:
     case, opening, kept = settled(desk, (row("a"), failed("b", 3)))
     assert opening["windows"][3]["cells"]["availability"] == {"good": 0, "bad": 0}
     assert recount(case, opening, facts(kept))
+
+
+def test_an_opening_leaves_out_the_windows_that_exclusions_cover_and_no_others() -> None:
+    """A proof counts the windows that are left out. Which they are only the opening shows: the quiet hour is excluded
+    and a bad one was sealed as if it were."""
+    desk = at_the_end(make_desk(**DISPUTE))
+    desk.register()
+    from_ns = desk.period.interval.start_ns + 3 * HOUR_NS
+    asked = AskedExclusion("d", "dispute", from_ns, from_ns + HOUR_NS, "both agree", approved_by="board")
+    ExclusionDesk(desk.database, desk.attestor, desk.clock).record(desk.attestor.sla_id(desk.agreement), asked)
+    case, opened, _ = settled(desk, (row("a"),))
+    assert opened["windows"][3]["state"] == "excluded"
+    assert opening(case, opened)
+    lie = json.loads(canonical_bytes(opened))
+    lie["windows"][3], lie["windows"][7] = lie["windows"][7], lie["windows"][3]
+    with pytest.raises(BundleCheckFailed, match="window 3 is observed by the opening, and an exclusion covers it"):
+        opening(sealed_as(case, lie), lie)
+
+
+def sealed_as(case: Case, opened: dict[str, Any]) -> Case:
+    """The statement as it would be if these windows had been sealed from the start."""
+    windows, salts = windows_opened(case, opened), [int(salt) for salt in opened["salts"]]
+    root = telemetry_root(case.seal_key, len(windows), block_hashes(case.seal_key, window_counts(windows), salts))
+    issued = {**case.issued, "telemetry_root": str(root)}
+    return Case({**case.bundle, "statement": {"payload": issued}})
 
 
 def test_a_difference_names_window_and_objective(desk: Desk) -> None:

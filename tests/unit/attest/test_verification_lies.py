@@ -22,7 +22,7 @@ from ledger.errors import DocumentInvalid
 from ledger.merkle.checkpoint import Checkpoint, parse_checkpoint
 from tests.support import examples
 from tests.support.forging import Forger
-from tests.support.lies import Lie, Lies, bumped, change, flipped, issued, logged, put, require_caught
+from tests.support.lies import Lie, Lies, bumped, change, flipped, issued, logged, put, require_caught, then
 
 pytestmark = pytest.mark.slow
 
@@ -48,6 +48,27 @@ def other_terms(forged: Forger) -> None:
 def other_agreement(forged: Forger) -> None:
     forged.bundle["agreement"]["nonce"] = "0x" + "ab" * 32
     forged.agree()
+
+
+def left_undecided(forged: Forger) -> None:
+    """The failed request said to be undecided: no verdict, no credit, and so neither proof nor seal to hold it to."""
+    issued = forged.issued
+    issued["objectives"][0] |= {"undecided": 1, "state": "insufficient_data"}
+    reason = "availability has counts that its data leave undecided, which no circuit adds up"
+    step = {**issued["trace"]["tiers"][0], "below_ppb": None, "credit_bps": 0, "tier": None}
+    nothing = {"numerator": "0", "denominator": "1"}
+    amounts = dict.fromkeys(("tier_amount", "combined_amount", "capped_amount"), nothing)
+    trace = issued["trace"] | amounts | {"combined_bps": 0, "payable": False, "credit": "0"}
+    issued["trace"] = trace | {"tiers": [step, *issued["trace"]["tiers"][1:]]}
+    issued["credit"] = {"currency": "USD", "minor_units": "0"}
+    issued.update(attestable=False, unattested_reasons=[reason], seal_key=None, telemetry_root=None)
+    forged.bundle.update(proof=None, anchor=None, context=None, base=None, telemetry=None, seals=[])
+    forged.log()
+
+
+def of_tenant(member: str, tenant: str) -> Lie:
+    """An event of another tenant, in a stream that has the same name there."""
+    return logged(put(f"{member}.header.tenant", tenant))
 
 
 AGREEMENT: Lies = {
@@ -110,6 +131,8 @@ STATEMENT: Lies = {
     "withheld with a proof": (issued("state", "withheld"), {"verdict"}),
     "called not attestable": (issued("attestable", False), {"verdict"}),
     "a reason not to prove": (issued("unattested_reasons", ["too expensive"]), {"verdict"}),
+    "requests called undecided": (left_undecided, {"verdict"}),
+    "another unit": (logged(lambda f: f.issued["objectives"][0].update(unit="minutes")), {"verdict"}),
     "another seal key": (issued("seal_key", "7"), {"telemetry"}),
     "no seal key": (issued("seal_key", None), {"telemetry"}),
     "another telemetry root": (issued("telemetry_root", "7"), {"telemetry"}),
@@ -157,6 +180,15 @@ LOG: Lies = {
     "another version of the stream": (logged(put("statement.header.version", 1)), {"log inclusion"}),
     "a seal in another stream": (logged(put("seals.0.header.stream", "seal/7")), {"log inclusion"}),
     "a seal replaced in its stream": (logged(put("seals.0.header.version", 1)), {"log inclusion"}),
+    "a seal of another tenant": (of_tenant("seals.0", "other"), {"log inclusion"}),
+    "a second first version, of another tenant": (
+        then(of_tenant("statement", "other"), of_tenant("seals.0", "other")),
+        {"pin: tenant"},
+    ),
+    "issued before its period was over": (
+        logged(put("statement.header.recorded_at_ns", "1709337599999999999")),
+        {"log inclusion"},
+    ),
     "sealed after the statement": (
         lambda f: f.log([f.bundle["statement"], *f.bundle["seals"]]),
         {"log inclusion"},
@@ -259,6 +291,8 @@ LIES: Lies = {
 
 ONLY = {
     "log: another key under the same name": {"pin: log"},
+    "log: a second first version, of another tenant": {"pin: tenant"},
+    "statement: requests called undecided": {"verdict", "telemetry"},
     "telemetry: other counts sealed, signed and logged": {"telemetry signal"},
 }
 
