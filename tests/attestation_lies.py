@@ -104,6 +104,11 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_PROOFS}::test_a_lie_fails_in_its_check[proof: a development key called sound]",
         "circuits/test_prover.py::test_a_key_that_claims_to_be_safe_is_not_a_development_key",
     ),
+    "a crafted file of a ceremony": (
+        "unit/cli/test_ceremony_command.py::test_what_is_no_key_of_a_ceremony_is_refused_in_words",
+        "unit/cli/test_ceremony_command.py::test_a_key_of_zeros_fails_and_nothing_is_to_be_pinned",
+        "circuits/test_ceremony.py::test_a_changed_history_is_found",
+    ),
     "a key that does not belong to its circuit": (
         "circuits/test_prover.py::test_a_changed_circuit_gets_another_key",
         "circuits/test_prover.py::test_a_damaged_key_is_made_again",
@@ -116,6 +121,11 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_BUNDLES}[statement: idle hours hidden]",
         f"{_BUNDLES}[statement: an hour unobserved]",
         f"{_BUNDLES}[statement: an hour excluded]",
+    ),
+    "facts that the counts leave out": (
+        "unit/attest/test_recount.py::test_a_request_that_was_invented_or_dropped_shows",
+        "unit/attest/test_recount.py::test_without_all_batches_nothing_is_held_against_the_seals",
+        "unit/attest/test_recount.py::test_what_no_seal_names_is_counted",
     ),
     "other counts sealed afterwards": (f"{_BUNDLES}[telemetry: other counts sealed, signed and logged]",),
     "a block sealed twice": (
@@ -190,6 +200,10 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_NODE}::test_the_transaction_that_registered_the_terms_records_nothing",
     ),
     "a statement that a later one replaced": (f"{_NODE}::test_a_later_restatement_is_said",),
+    "a node that answers without end, or so deep that no decoder comes back": (
+        "unit/attest/test_json_rpc.py::test_a_node_that_never_comes_to_an_end_is_waited_for_no_longer_than_the_deadline",
+        "unit/attest/test_json_rpc.py::test_what_is_no_answer_is_named",
+    ),
     "a node that lies": (
         f"{_NODE}::test_a_lie_of_the_node_that_contradicts_anything_fails",
         f"{_NODE}::test_a_node_that_hides_a_restatement_is_believed_so_every_line_says_by_this_node",

@@ -16,6 +16,7 @@ from eth_typing import URI
 from web3 import HTTPProvider, Web3
 from web3.types import RPCEndpoint, RPCResponse
 
+from ledger.domain.nesting import too_deep
 from ledger.errors import ChainUnavailable
 
 CONNECT_TIMEOUT_S: Final = 3.0
@@ -59,7 +60,7 @@ class RpcProvider(HTTPProvider):
         except (OSError, requests.RequestException) as error:
             self._refuse(f"does not answer ({type(error).__name__})")
         try:
-            answer = json.loads(raw)
+            answer: Any = None if too_deep(raw) else json.loads(raw)
         except ValueError:
             self._refuse("answers with something that is no JSON")
         if not _fits(answer, json.loads(data)["id"]):

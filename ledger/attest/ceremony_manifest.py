@@ -12,6 +12,7 @@ from ledger.attest.ceremony import contribution_hash
 from ledger.attest.circuits import Circuit, circuit_sources
 from ledger.attest.verification_key import parse_verification_key
 from ledger.attest.zkey import Zkey
+from ledger.domain.nesting import MAX_DEPTH, too_deep
 from ledger.errors import ProvingKeyInvalid
 
 FORMAT: Final = "sla-ledger/ceremony-key/v1"
@@ -80,6 +81,8 @@ def read_manifest(text: bytes) -> CeremonyManifest:
     try:
         if len(text) > MAX_MANIFEST_BYTES:
             raise ValueError("it is too long")
+        if too_deep(text):
+            raise ValueError(f"it nests deeper than {MAX_DEPTH} levels")
         document = json.loads(text)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
@@ -88,7 +91,7 @@ def read_manifest(text: bytes) -> CeremonyManifest:
         wrong = [name for name, kind in _MEMBERS.items() if type(document[name]) is not kind]
         if wrong:
             raise ValueError(f"{wrong[0]} is not of the kind it should be")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ProvingKeyInvalid(
             f"the manifest cannot be used: {error}; name what `sla-ledger keys ceremony-check --manifest` wrote"
         ) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 import urllib.error
 import urllib.request
 from base64 import b64encode
@@ -16,9 +17,13 @@ from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from ledger.domain.nesting import too_deep
 from ledger.errors import ChainUnavailable, SettingInvalid
 
 TIMEOUT_S: Final = 10.0
+"""The longest silence."""
+DEADLINE_S: Final = 60.0
+"""The longest that one whole answer may take: a node that says a byte now and then is never silent."""
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 _RETRY_AFTER_S: Final = 5
 
@@ -29,7 +34,7 @@ Ask = Callable[..., Any]
 class HttpNode:
     """The node at a URL. Of the URL only host and port are ever shown: operators put keys into the rest."""
 
-    def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S, deadline_s: float = DEADLINE_S) -> None:
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -42,6 +47,7 @@ class HttpNode:
         self._url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         self._headers = {"Content-Type": "application/json"} | _authorization(parts.username, parts.password)
         self._timeout_s = timeout_s
+        self._deadline_s = deadline_s
         self._asked = 0
         self._opener = urllib.request.build_opener(_NoRedirect)
 
@@ -50,18 +56,12 @@ class HttpNode:
         self._asked += 1
         body = {"jsonrpc": "2.0", "id": self._asked, "method": method, "params": list(params)}
         request = urllib.request.Request(self._url, json.dumps(body).encode(), self._headers)  # noqa: S310
-        try:
-            with self._opener.open(request, timeout=self._timeout_s) as response:
-                data = response.read(MAX_ANSWER_BYTES + 1)
-        except urllib.error.HTTPError as error:
-            raise self._unavailable(f"answers with HTTP {error.code}") from None
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unavailable(f"does not answer ({type(error).__name__})") from None
+        data = self._answer_to(request)
         if len(data) > MAX_ANSWER_BYTES:
             raise self._unavailable(f"answers {method} with more than {MAX_ANSWER_BYTES} bytes")
         try:
-            answer = json.loads(data)
-        except (ValueError, RecursionError):
+            answer: Any = None if too_deep(data) else json.loads(data)
+        except ValueError:
             raise self._unavailable("answers with something that is no JSON") from None
         fits = isinstance(answer, dict) and answer.get("jsonrpc") == "2.0" and answer.get("id") == self._asked
         if not fits or ("error" not in answer and "result" not in answer):
@@ -71,6 +71,29 @@ class HttpNode:
             said = str(refusal.get("message") if isinstance(refusal, dict) else refusal)[:200]
             raise self._unavailable(f"refuses {method}: {said}")
         return answer["result"]
+
+    def _answer_to(self, request: urllib.request.Request) -> bytes:
+        """What comes back, within the deadline: a socket only bounds how long nothing comes, so a thread waits for it."""
+        found: list[bytes | Exception] = []
+
+        def exchange() -> None:
+            try:
+                with self._opener.open(request, timeout=self._timeout_s) as response:
+                    found.append(response.read(MAX_ANSWER_BYTES + 1))
+            except (OSError, http.client.HTTPException) as error:
+                found.append(error)
+
+        waiting = threading.Thread(target=exchange, name="json-rpc", daemon=True)
+        waiting.start()
+        waiting.join(self._deadline_s)
+        if not found:
+            raise self._unavailable(f"has not come to the end of its answer after {self._deadline_s:g} s")
+        data = found[0]
+        if isinstance(data, urllib.error.HTTPError):
+            raise self._unavailable(f"answers with HTTP {data.code}")
+        if isinstance(data, Exception):
+            raise self._unavailable(f"does not answer ({type(data).__name__})")
+        return data
 
     def _unavailable(self, what: str) -> ChainUnavailable:
         return ChainUnavailable(f"the node at {self.host} {what}", host=self.host, retry_after_s=_RETRY_AFTER_S)

@@ -34,10 +34,14 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class LoggedFacts:
-    """Batches that somebody kept: ``read`` gives the bytes with a SHA-256, None where they are not at hand."""
+    """Batches that somebody kept: ``read`` gives the bytes with a SHA-256, None where they are not at hand.
+
+    ``digests`` are those of all that was given, for saying how much of it no seal names.
+    """
 
     read: Callable[[str], bytes | None]
     read_rows: ReadRows
+    digests: frozenset[str] = frozenset()
 
 
 def batches_named(case: Case) -> tuple[str, ...]:
@@ -57,7 +61,9 @@ def recount(case: Case, opening: Mapping[str, Any], facts: LoggedFacts) -> str:
     found = [text for index in range(len(opened)) for text in _differences(case, index, opened[index], counted[index])]
     more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     require(not found, "; ".join(found[:SHOWN]) + more)
-    return f"{len(batches)} logged batch(es), counted again, give every count of {len(opened)} windows"
+    unnamed = len(facts.digests.difference(batches_named(case)))
+    left = f"; of what was given, {unnamed} other file(s) are named by no seal" if unnamed else ""
+    return f"{len(batches)} logged batch(es), counted again, give every count of {len(opened)} windows{left}"
 
 
 def _counted(case: Case, opened: Sequence[Window], batches: Sequence[bytes], read_rows: ReadRows) -> Sequence[Window]:

@@ -17,7 +17,7 @@ from ledger.attest.groth16 import check_proofs
 from ledger.attest.json_rpc import Ask
 from ledger.attest.opening import opening as check_opening
 from ledger.attest.recount import LoggedFacts, batches_named, recount
-from ledger.attest.report import CHAIN, DEV_KEY, UNREADABLE, Exit, Line, Outcome, Report
+from ledger.attest.report import CHAIN, DEV_KEY, RECOUNT, UNREADABLE, Exit, Line, Outcome, Report
 from ledger.domain.canonical import parse_canonical, parse_json
 from ledger.domain.schema import Object
 from ledger.errors import DocumentInvalid, SlaLedgerError
@@ -207,8 +207,8 @@ def _recounted(case: Case, opening: Mapping[str, Any], facts: LoggedFacts) -> Li
     missing = [digest for digest in named if facts.read(digest) is None]
     if missing:
         detail = f"{len(missing)} of {len(named)} batches that the seals name are not among the facts: {missing[0]}"
-        return Line("recount", Outcome.NOT_CHECKED, detail)
-    return _line(case, "recount", lambda case: recount(case, opening, facts))
+        return Line(RECOUNT, Outcome.NOT_CHECKED, detail)
+    return _line(case, RECOUNT, lambda case: recount(case, opening, facts))
 
 
 def _probe(case: Case) -> Line:

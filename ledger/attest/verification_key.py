@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from ledger.attest.bn254 import G1Point, G2Point, g2_generator, in_g2, on_g1
 from ledger.domain.attested import BASE_ORDER
+from ledger.domain.nesting import MAX_DEPTH, too_deep
 from ledger.errors import VerificationKeyInvalid
 
 MAX_PUBLIC_SIGNALS: Final = 64
@@ -73,9 +74,11 @@ def load_verification_key(text: bytes | str) -> VerificationKey:
     """The key in a JSON text of at most 64 KiB. Raises VerificationKeyInvalid."""
     if len(text) > MAX_JSON_BYTES:
         raise _refusal("size", f"is longer than {MAX_JSON_BYTES} bytes")
+    if too_deep(text if isinstance(text, bytes) else text.encode()):
+        raise _refusal("json", f"nests deeper than {MAX_DEPTH} levels")
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _refusal("json", f"is not JSON ({error})") from error
     return parse_verification_key(document)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ledger.cli.output import note, print_json, print_table
+from ledger.errors import BadInput
 from ledger.resources import resource_dir
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -66,7 +67,10 @@ def ceremony_check(
         each.what == "verification key" and each.outcome is Outcome.FAIL for each in findings
     ):
         text = describe(circuit, folder, file, zkey, powers.sha256 if powers else "", safe=code == 0)
-        manifest.write_bytes(text)
+        try:
+            manifest.write_bytes(text)
+        except OSError as error:
+            raise BadInput(f"{manifest} cannot be written: {error.strerror}", file=str(manifest)) from error
         digest = read_manifest(text).digest
     if as_json:
         lines = [{"check": each.what, "outcome": each.outcome, "detail": each.detail} for each in findings]
@@ -113,12 +117,17 @@ def import_zkey(
     from ledger.settings import ProverSettings
     from ledger.wiring.services import PROVING_PINS, default_key_cache
 
+    _require_data(data_dir)
     folder = circuits or resource_dir("circuits")
     circuit = circuit_named(folder, name)
+    try:
+        described = read_manifest(manifest.read_bytes())
+    except OSError as error:
+        raise BadInput(f"{manifest} cannot be read: {error.strerror}", file=str(manifest)) from error
     cache = KeyCache(default_key_cache(), folder, note)
     settings = ProverSettings.read(os.environ)
     with ProverProcess(memory_mb=settings.memory_mb, notify=note) as process:
-        key = import_key(cache, circuit, file, read_manifest(manifest.read_bytes()), pin, process, wasm)
+        key = import_key(cache, circuit, file, described, pin, process, wasm)
     write_pin(data_dir / "keys" / PROVING_PINS, name, pin)
     dev = bool(key.manifest["dev_unsafe"])
     if as_json:
@@ -129,7 +138,7 @@ def import_zkey(
         note("its manifest says dev_unsafe: it is refused on every chain but test chains")
 
 
-@click.command(epilog="Exit codes: 0 shown; 2 the file of pins cannot be read.")
+@click.command(epilog="Exit codes: 0 shown; 2 no data directory, or its file of pins cannot be read.")
 @_DATA
 @_JSON
 def pins(data_dir: Path, as_json: bool) -> None:
@@ -137,8 +146,18 @@ def pins(data_dir: Path, as_json: bool) -> None:
     from ledger.attest.ceremony_keys import read_pins
     from ledger.wiring.services import PROVING_PINS
 
+    _require_data(data_dir)
     found = read_pins(data_dir / "keys" / PROVING_PINS)
     if as_json:
         print_json(found)
         return
     print_table(["circuit", "sha256 of the manifest"], [[name, pin] for name, pin in sorted(found.items())])
+
+
+def _require_data(data_dir: Path) -> None:
+    """A folder that is none would read as one that pins nothing."""
+    if not (data_dir / "data.json").is_file():
+        raise BadInput(
+            f"{data_dir} holds no ledger (data.json is missing); make one with: sla-ledger init --data {data_dir}",
+            path=str(data_dir),
+        )

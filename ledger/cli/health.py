@@ -16,6 +16,7 @@ from ledger.app.progress import Progress, Watched, read_progress
 from ledger.app.queries import SchemaState
 from ledger.cli.output import print_json
 from ledger.domain.instant import SECOND_NS
+from ledger.domain.nesting import too_deep
 from ledger.errors import BadInput, SlaLedgerError
 
 if TYPE_CHECKING:
@@ -125,7 +126,10 @@ def _of_server(url: str) -> dict[str, Any]:
     address = f"{url.rstrip('/')}/health/ready"
     try:
         with urllib.request.urlopen(address, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310 - checked above
-            ready = json.loads(answer.read(MAX_ANSWER_BYTES))
+            said = answer.read(MAX_ANSWER_BYTES)
+        if too_deep(said):
+            raise ValueError("it nests too deeply")
+        ready = json.loads(said)
     except urllib.error.HTTPError as error:
         return {"healthy": False, "faults": [f"{address} answers {error.code}"], "ready": None}
     except (OSError, ValueError) as error:

@@ -59,7 +59,7 @@ def verify(
 
     Exit codes: 0 every check holds against the pins; 1 a check failed; 2 a file cannot be used;
     3 consistent, but nothing is pinned, a development key was not accepted, or the node that was asked did not
-    answer, or shows the statement as superseded or not final yet.
+    answer, or shows the statement as superseded or not final yet, or a batch is not among the facts.
     """
     if opening is not None and len(bundles) != 1:
         raise SettingInvalid("--opening belongs to one bundle: verify that one by itself", setting="--opening")
@@ -94,15 +94,24 @@ def logged_facts(paths: Sequence[Path]) -> LoggedFacts:
     from ledger.ingest.facts import read_facts
 
     found: dict[str, Path] = {}
-    for path in (each for given in paths for each in (sorted(given.rglob("*")) if given.is_dir() else [given])):
-        if path.is_dir():
+    for path, named in ((each, each == given) for given in paths for each in [given, *sorted(given.rglob("*"))]):
+        # A pipe would keep the reader waiting, and gives its bytes once, where they are needed twice.
+        if path.exists() and not path.is_file():
+            if named and not path.is_dir():
+                raise DocumentInvalid(f"{path}: is no regular file; save what it gives to one first", file=str(path))
             continue
         try:
             with path.open("rb") as stream:
                 found[hashlib.file_digest(stream, "sha256").hexdigest()] = path
         except OSError as error:
             raise DocumentInvalid(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
-    return LoggedFacts(lambda digest: found[digest].read_bytes() if digest in found else None, read_facts)
+
+    def read(digest: str) -> bytes | None:
+        data = found[digest].read_bytes() if digest in found else b""
+        # The file may be another one by now.
+        return data if hashlib.sha256(data).hexdigest() == digest else None
+
+    return LoggedFacts(read, read_facts, frozenset(found))
 
 
 def read_document(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Mapping[str, Any]:

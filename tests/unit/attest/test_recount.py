@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,13 @@ from ledger.attest.attestation_context import window_counts
 from ledger.attest.case import Case
 from ledger.attest.opening import opening, windows_opened
 from ledger.attest.recount import LoggedFacts, batches_named, recount
-from ledger.attest.report import Outcome
+from ledger.attest.report import Exit, Outcome
 from ledger.attest.telemetry import block_hashes, telemetry_root
 from ledger.attest.verification import read_opening, verify_bundle
 from ledger.cli.main import main
 from ledger.cli.verify import logged_facts
 from ledger.domain.canonical import canonical_bytes
-from ledger.errors import BundleCheckFailed
+from ledger.errors import BundleCheckFailed, DocumentInvalid
 from tests.support import examples
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 from tests.unit.app.test_restating import HOUR_NS, at_the_end, close, failed, hand_in, statements
@@ -128,9 +129,37 @@ def lines(given: LoggedFacts) -> dict[str, Any]:
 
 
 def test_without_all_batches_nothing_is_held_against_the_seals() -> None:
+    report = verify_bundle(examples.bundle(), examples.trust(), examples.opening(), None, facts({}))
+    assert report.exit_code(accept_dev=True) is Exit.NOT_PINNED
     line = lines(facts({}))["recount"]
     assert line.outcome is Outcome.NOT_CHECKED
     assert "1 of 1 batches that the seals name are not among the facts" in line.detail
+
+
+def test_what_no_seal_names_is_counted() -> None:
+    """A batch that was dropped whole is named by no seal; whoever kept it sees that it was not counted."""
+    desk = at_the_end(make_desk())
+    case, opened, kept = settled(desk, (row("a"),))
+    given = LoggedFacts(kept.get, read_rows, frozenset({*kept, "ab" * 32}))
+    assert recount(case, opened, given).endswith("; of what was given, 1 other file(s) are named by no seal")
+
+
+def test_a_file_that_changes_after_it_was_found_is_not_at_hand(tmp_path: Path) -> None:
+    path = tmp_path / "batch.ndjson"
+    path.write_bytes(b"as it was logged")
+    given = logged_facts([path])
+    (digest,) = given.digests
+    assert given.read(digest) == b"as it was logged"
+    path.write_bytes(b"as it would be better")
+    assert given.read(digest) is None
+
+
+def test_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert logged_facts([tmp_path]).digests == frozenset()
+    with pytest.raises(DocumentInvalid, match="is no regular file; save what it gives to one first"):
+        logged_facts([tmp_path / "pipe"])
 
 
 def test_a_folder_of_files_is_searched_by_digest(
