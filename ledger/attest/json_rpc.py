@@ -73,7 +73,7 @@ class HttpNode:
         return answer["result"]
 
     def _answer_to(self, request: urllib.request.Request) -> bytes:
-        """What comes back, within the deadline: a socket only bounds how long nothing comes, so a thread waits for it."""
+        """What comes back in time. A socket only bounds how long nothing comes, so a thread waits for it."""
         found: list[bytes | Exception] = []
 
         def exchange() -> None:

@@ -142,6 +142,7 @@ class Bundle:
             unit = self.terms.unit(each)
             assert found.get("unit", "requests") == unit
             assert ("unit" in found) == (unit != "requests")
+            assert not found.get("undecided") or self.terms.leaves_open(each)
         return list(listed)
 
     @cached_property
@@ -218,25 +219,27 @@ class Bundle:
         listed = said.get("exclusions", [])
         assert not listed or self.terms.classes or self.terms.doc.get("carve_outs")
         assert len({each["exclusion_id"] for each in listed}) == len(listed)
-        allowed, parts = self.terms.honoured(listed, self.period), []
+        allowed = self.terms.honoured(listed, self.period)
         for each in listed:
             if each["honoured"] is not None:
-                part = Span(int(each["honoured"]["from_ns"]), int(each["honoured"]["to_ns"]))
-                most = allowed[each["exclusion_id"]]
+                part, most = _honoured(each), allowed[each["exclusion_id"]]
                 assert most.start <= part.start < part.end <= most.end
-                parts.append(part)
-        out = union(parts)
-        gone = [
-            one
-            for one in self.terms.window_spans(self.period)
-            if any(part.start <= one.start and one.end <= part.end for part in out)
-        ]
-        assert said["excluded"] == len(gone)
+        assert said["excluded"] == sum(self.left_out())
+
+    def left_out(self) -> list[bool]:
+        """Of each window, whether it is left out."""
+        out = union([_honoured(each) for each in self.issued.get("exclusions", []) if each["honoured"] is not None])
+        spans = self.terms.window_spans(self.period)
+        return [any(part.start <= one.start and one.end <= part.end for part in out) for one in spans]
 
     def logged(self) -> None:
         said, statement, seals = self.issued, self.doc["statement"], self.doc["seals"]
         assert said["statement_id"] == self.name(said["statement_version"])
         self.require_statement(statement, said["statement_version"])
+        assert int(statement["header"]["recorded_at_ns"]) >= self.period.span.end
+        found = [each for each in self.doc.values() if isinstance(each, dict)]
+        found += [each for member in self.doc.values() if isinstance(member, list) for each in member]
+        assert {event["header"]["tenant"] for event in found if "header" in event} == {statement["header"]["tenant"]}
         for block, seal in enumerate(seals):
             assert seal["seq"] < statement["seq"]
             payload, place, kind = seal["payload"], block, "block_sealed"
@@ -440,6 +443,8 @@ class Bundle:
             found["circuit"] = lambda: manifest in trust["circuits"]
             for name, member in (("chain", "chain_id"), ("registry", "registry")):
                 found[name] = lambda member=member: doc["context"][member] == trust[member]
+        if trust is not None and "tenant" in trust:
+            found["tenant"] = lambda: doc["statement"]["header"]["tenant"] == trust["tenant"]
         if trust is None:
             return [(f"13 pin: {name}", lambda: ASSUMED) for name in found]
         return [(f"13 pin: {name}", lambda holds=holds: PASS if holds() else FAIL) for name, holds in found.items()]
@@ -464,6 +469,7 @@ class Bundle:
         blocks = [h("block", [self.seal_key, j, *padded[25 * j : 25 * j + 25], salt]) for j, salt in enumerate(salts)]
         assert str(h("telemetry", [self.seal_key, self.windows, *blocks])) == said["telemetry_root"]
         states = [window["state"] for window in given["windows"]]
+        assert [state == "excluded" for state in states] == self.left_out()
         counts = {"windows": len(states), "observed": states.count("observed"), "excluded": states.count("excluded")}
         counts["idle"] = sum(word == 1 << 224 for word in made)
         assert all(said[name] == value for name, value in counts.items())
@@ -478,6 +484,10 @@ TIER_STEPS = (
     *("currency", "base", "tiers", "tiers_combine", "combined_bps", "tier_amount", "price_per_request"),
     *("rules_combine", "cap", "minimum", "rounding"),
 )
+
+
+def _honoured(listed: Any) -> Span:
+    return Span(int(listed["honoured"]["from_ns"]), int(listed["honoured"]["to_ns"]))
 
 
 def _require_agreed(terms: Terms) -> None:

@@ -43,8 +43,9 @@ METHOD_UNITS = {
     "deployment_minutes-v1": "deployment windows",
     "attainment-v1": "slices",
 }
+OF_REQUESTS = ("availability", "error_rate", "first_token_latency", "response_latency")
 INDICATOR_UNITS = {
-    **dict.fromkeys(("availability", "error_rate", "first_token_latency", "response_latency"), "requests"),
+    **dict.fromkeys(OF_REQUESTS, "requests"),
     "token_rate": "streams",
     "service_token_rate": "intervals",
     "fact_consistency": "answers",
@@ -145,6 +146,13 @@ class Terms:
         self.objectives, self.paid = doc["objectives"], doc["compensation"]
         self.floor = percent_bps(doc["coverage_floor"])
         self.rolling = not self._same_step
+
+    def leaves_open(self, objective: Any) -> bool:
+        """Whether counts of an objective may be undecided: those of histograms and samples, or held against such."""
+        companion = objective.get("slice", {}).get("only_with")
+        both = [each for each in self.objectives if each["id"] in (objective["id"], companion)]
+        sources = {each.get("source", "requests" if each["indicator"] in OF_REQUESTS else "samples") for each in both}
+        return bool(sources & {"histograms", "samples"})
 
     # --- periods ---
 

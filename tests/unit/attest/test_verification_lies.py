@@ -104,7 +104,6 @@ STATEMENT: Lies = {
     ),
     "an objective left out": (logged(change("statement.payload.objectives", lambda found: found[1:])), {"verdict"}),
     "another target": (issued("objectives.0.target", "98"), {"verdict"}),
-    "another unit": (logged(lambda f: f.issued["objectives"][0].update(unit="minutes")), {"verdict"}),
     "no credit": (issued("credit", {"currency": "USD", "minor_units": "0"}), {"verdict", "credit"}),
     "credit in another money": (issued("credit.currency", "JPY"), {"verdict"}),
     "the credit left out": (issued("credit", None), {"verdict", "credit"}),
