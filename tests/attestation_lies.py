@@ -151,6 +151,9 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_BUNDLES}[log: a second first version, of another tenant]",
     ),
     "a statement issued before its period was over": (f"{_BUNDLES}[log: issued before its period was over]",),
+    "a period cut by a notice that the issuer gave afterwards": (
+        "unit/attest/test_notice_checks.py::test_a_period_that_the_issuer_cut_afterwards_is_said_to_be",
+    ),
     # --- registry ---
     "another chain, registry, period or version": (
         f"{_STATEMENTS}::test_a_proof_made_for_something_else_is_refused",

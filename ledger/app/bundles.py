@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
-from ledger.app.agreements import timeline_of
+from ledger.app.agreements import AGREEMENT_TERMINATED, timeline_of
 from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.ports import Database, Transaction
 from ledger.app.probe import probe_signature
@@ -20,7 +20,7 @@ from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent
 from ledger.domain.exclusion_events import EXCLUSION_RECORDED
 from ledger.domain.lifecycle import Terms, Timeline
-from ledger.domain.naming import exclusions_stream, telemetry_stream
+from ledger.domain.naming import agreement_stream, exclusions_stream, telemetry_stream
 from ledger.errors import NotFound
 
 BUNDLE_FORMAT = "sla-ledger/bundle/v1"
@@ -93,6 +93,7 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
         bundle["previous"] = [_evidence(tx, event, size) for event in earlier_versions(tx, issued)]
     if period.interval.end_ns == terms.agreement.ends_ns and terms.agreement.ended_on is not None:
         bundle["ended_by"] = _ended_by(timeline, terms)
+        bundle |= _logged_notice(tx, issued["sla_id"], bundle["ended_by"], size)
     bundle["issuer_signature"] = sign(signing_message(bundle)).hex()
     return canonical_bytes(bundle)
 
@@ -141,6 +142,13 @@ def _ended_by(timeline: Timeline, terms: Terms) -> Mapping[str, Any]:
     if timeline.notice is not None and timeline.notice.effective == ended_on:
         return timeline.notice.document
     return timeline.documents[terms.version].document
+
+
+def _logged_notice(tx: Transaction, sla_id: str, ended_by: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """What logged the notice that ended the terms: who reads it sees that it did not come afterwards."""
+    logged = (each for each in tx.events.stream(agreement_stream(sla_id)) if each.type == AGREEMENT_TERMINATED)
+    given = [each for each in logged if each.payload["notice"] == ended_by and each.place < size]
+    return {"notice": _evidence(tx, given[0], size)} if given else {}
 
 
 def _checkpoint(tx: Transaction, statement: StoredEvent) -> tuple[str, int]:

@@ -160,6 +160,8 @@ BUNDLE = Object(
         "roots": ListOf(ROOT, 1, MAX_ROOTS),
         # What ended the terms inside a period: without it, no part of a period is accepted.
         "ended_by": Either("kind", {"Agreement": SIGNED_AGREEMENT, "Termination": NOTICE}),
+        # What logged the notice that ended them.
+        "notice": _event("agreement_terminated"),
     },
     title="sla-ledger bundle v1",
 )

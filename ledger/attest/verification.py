@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ledger.app.ports import Randomness
-from ledger.attest import announcement_checks, checks, probe_checks, seal_checks
+from ledger.attest import announcement_checks, checks, notice_checks, probe_checks, seal_checks
 from ledger.attest.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
 from ledger.attest.case import Case
 from ledger.attest.chain_checks import on_chain
@@ -133,7 +133,7 @@ def _report(
     if bundle["telemetry"] is not None:
         lines += [_line(case, name, check) for name, check in _SEALED]
         lines.append(_seal_times(case))
-    lines += _announcements(case)
+    lines += [*_announcements(case), *_notice(case)]
     if probe_checks.concerns_probe(bundle):
         lines.append(_probe(case))
     if bundle["proof"] is not None:
@@ -198,6 +198,14 @@ def _announcements(case: Case) -> Iterator[Line]:
     line = _line(case, "announcements", announcement_checks.announcements)
     late = line.outcome is Outcome.PASS and announcement_checks.unlogged(case)
     if line.outcome is not Outcome.PASS or announcement_checks.announced(case):
+        yield replace(line, outcome=Outcome.NOT_CHECKED) if late else line
+
+
+def _notice(case: Case) -> Iterator[Line]:
+    """Only where a notice ended the terms, or somebody says that one was logged."""
+    if "notice" in case.bundle or case.bundle.get("ended_by", {}).get("kind") == "Termination":
+        line = _line(case, "notice", notice_checks.notice)
+        late = line.outcome is Outcome.PASS and not notice_checks.in_time(case)
         yield replace(line, outcome=Outcome.NOT_CHECKED) if late else line
 
 

@@ -198,6 +198,12 @@ def test_only_a_part_that_something_ended_says_what(services: Services, settled:
     assert kinds == {FIRST: "Agreement", SECOND: None, LAST: "Termination"}
 
 
+def test_the_log_had_the_notice_before_its_day(services: Services, settled: dict[str, str]) -> None:
+    (line,) = (each for each in report(services, bundle(services, settled[LAST])).lines if each.check == "notice")
+    assert line.outcome is verification.Outcome.PASS
+    assert line.detail == "the notice of the customer was logged before 2023-07-11, by the log's clock"
+
+
 def test_a_part_without_what_cut_it_is_none(services: Services, settled: dict[str, str]) -> None:
     for name in (FIRST, LAST):
         lie = forged(services, bundle(services, settled[name]), ended_by=...)

@@ -80,6 +80,7 @@ class Bundle:
             ("2 issuer signature", self.issuer_signature),
             ("3 agreement", self.agreed),
             ("4 period", self.in_period),
+            ("4 notice", self.noticed),
             ("5 log", self.logged),
             ("5 restatement", self.restated),
             ("6 telemetry", self.sealed),
@@ -225,6 +226,20 @@ class Bundle:
                 part, most = _honoured(each), allowed[each["exclusion_id"]]
                 assert most.start <= part.start < part.end <= most.end
         assert said["excluded"] == sum(self.left_out())
+
+    def noticed(self) -> str | None:
+        """Of a notice by one party: whether it was logged before its day."""
+        ended_by, event = self.doc.get("ended_by", {}), self.doc.get("notice")
+        given = ended_by.get("kind") == "Termination"
+        assert given or event is None
+        if event is not None:
+            assert same(event["payload"]["notice"], ended_by)
+            version = event["header"]["version"]
+            log.require_logged(event, self.checkpoint, "agreement_terminated", f"agreement/{self.sla}", version)
+        if not given or len(ended_by["signatures"]) > 1:
+            return PASS
+        begins = self.terms.starts(of_date(ended_by["effective"]))
+        return NOT_CHECKED if event is None or int(event["header"]["recorded_at_ns"]) >= begins else PASS
 
     def left_out(self) -> list[bool]:
         """Of each window, whether it is left out."""

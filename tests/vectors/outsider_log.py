@@ -148,7 +148,13 @@ def require_logged(event: Any, found: Checkpoint, kind: str, stream: str, versio
     require_entry(event, found)
 
 
-NEWEST = {"statement_issued": 2, "block_sealed": 1, "block_resealed": 2, "exclusion_recorded": 1}
+NEWEST = {
+    "statement_issued": 2,
+    "block_sealed": 1,
+    "block_resealed": 2,
+    "exclusion_recorded": 1,
+    "agreement_terminated": 1,
+}
 
 
 def require_equivocation(document: Any, pinned: Any) -> None:

@@ -199,16 +199,16 @@ class Terms:
             index -= 1
         return index
 
-    def _day(self, day: date) -> int:
+    def starts(self, day: date) -> int:
         return day_start(day, self.doc["timezone"], self.minutes)
 
     def _period(self, index: int, until: date) -> Period:
         start, end = self._boundary(index), self._end(index)
         first, last = max(start, self.first), min(end, until)
         name = self.doc["period"] if (first, last) == (start, end) else f"P{(last - first).days}D"
-        span = Span(self._day(first), self._day(last))
+        span = Span(self.starts(first), self.starts(last))
         assert span.start < span.end
-        return Period(f"{first}/{name}", first, span, Span(self._day(start), self._day(end)))
+        return Period(f"{first}/{name}", first, span, Span(self.starts(start), self.starts(end)))
 
     def periods(self, until: date, *, cut: bool) -> Iterator[Period]:
         """The periods up to a day; ``cut``: one that this day cuts is kept as a part."""

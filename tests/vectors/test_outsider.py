@@ -16,7 +16,7 @@ from ledger.attest.verification import Exit
 from ledger.domain.canonical import canonical_bytes
 from tests.support import examples
 from tests.support.lies import Lies, bumped, change, issued
-from tests.unit.attest import test_verification_lies, test_verification_proof_lies
+from tests.unit.attest import test_notice_checks, test_verification_lies, test_verification_proof_lies
 from tests.vectors import outsider, outsider_hashes, outsider_shapes
 from tests.vectors.verdicts import BAD_INPUT, TRUST, ours, theirs
 
@@ -117,3 +117,21 @@ def test_its_canonical_json_is_ours() -> None:
     assert outsider_shapes.jcs(value) == canonical_bytes(value)
     with pytest.raises(outsider.BadInput):
         outsider_shapes.jcs([2**53])
+
+
+@pytest.mark.parametrize("logged_after_ns", [None, -1, 0])
+@pytest.mark.parametrize("signers", [("issuer",), ("issuer", "customer")])
+def test_a_notice_has_one_verdict(signers: tuple[str, ...], logged_after_ns: int | None) -> None:
+    forged = test_notice_checks.ended(*signers, logged_after_ns=logged_after_ns)
+    test_notice_checks.signed(forged)
+    given = forged.sign(), TRUST
+    assert ours(*given) == theirs(*given)
+    assert (4 in theirs(*given).not_checked) == (len(signers) == 1 and logged_after_ns != -1)
+
+
+def test_the_entry_of_another_notice_has_one_verdict() -> None:
+    other = {**test_notice_checks.ended("issuer").bundle["ended_by"], "effective": "2024-03-20"}
+    forged = test_notice_checks.ended("issuer", notice=other)
+    test_notice_checks.signed(forged)
+    given = forged.sign(), TRUST
+    assert 4 in ours(*given).failed & theirs(*given).failed

@@ -15,6 +15,7 @@ STEPS = {
     "issuer signature": 2,
     "agreement": 3,
     "period": 4,
+    "notice": 4,
     "log checkpoint": 5,
     "log inclusion": 5,
     "restatement": 5,
