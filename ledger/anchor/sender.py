@@ -117,16 +117,19 @@ class Sender:
         with self._database.read() as tx:
             return tx.chain.of_effect(self.chain_id, effect)
 
-    def resend(self) -> tuple[TxReceipt, ...]:
+    def resend(self, *, signed_before_s: int | None = None) -> tuple[TxReceipt, ...]:
         """Take up what processes that died have left: send again, byte for byte and in order, what is in no block.
 
         Notes the blocks of what was included meanwhile, and waits for nothing. Returns the receipts that were found.
+        With ``signed_before_s`` (Unix seconds) later ones are left to those who are at them.
         """
         found = []
         with self._alone:
             with self._database.read() as tx:
                 waiting = tx.chain.not_included(self.chain_id)
             for transaction in waiting:
+                if signed_before_s is not None and (transaction.signed_at_s or 0) >= signed_before_s:
+                    continue
                 with talking(transaction.purpose, sender=transaction.sender, tx_hash=transaction.tx_hash):
                     if self.standing(transaction.tx_hash) is None:
                         # Whoever needs its effect signs anew where its nonce is gone.

@@ -6,8 +6,7 @@ its agreements, took its id, or changed the verifiers. Each log is counted once,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -18,45 +17,27 @@ from web3.types import LogReceipt
 
 from ledger.anchor.abi import contract_build
 from ledger.anchor.logs import read_logs
+from ledger.app.chain_port import Seen
 
 _CHANGES_OF_THE_REGISTRY: Final = frozenset(
     {"VerifierAdded", "VerifierRetired", "Paused", "Unpaused", "RoleGranted", "RoleRevoked", "RoleAdminChanged"}
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One event of the registry. ``arguments`` are plain values: bytes as 0x and hex digits, numbers as digits.
-
-    ``own`` says that a transaction stored here made it. ``concerns`` says what an event that is not own means for this
-    ledger: ``statement`` and ``registration`` are about one of its agreements, ``registry`` about all who use the
-    contract, None about others alone.
-    """
-
-    name: str
-    arguments: Mapping[str, Any]
-    tx_hash: str
-    block_number: int
-    block_hash: str
-    log_index: int
-    own: bool
-    concerns: str | None
-
-
 class Watcher:
-    """Reads the events of one registry, for a ledger that has sent ``own_transactions`` and keeps ``agreements``.
+    """Reads the events of one registry: ``own`` knows the transactions of this ledger, ``known`` its agreements.
 
-    Both are 0x and 64 hex digits in lower case.
+    Both are asked for 0x and 64 hex digits in lower case.
     """
 
     def __init__(
-        self, w3: Web3, registry: ChecksumAddress, *, own_transactions: Collection[str], agreements: Collection[str]
+        self, w3: Web3, registry: ChecksumAddress, *, own: Callable[[str], bool], known: Callable[[str], bool]
     ) -> None:
         self._w3 = w3
         self._registry = registry
         self._contract = w3.eth.contract(address=registry, abi=contract_build("SlaAnchor").abi)
-        self._own = frozenset(own_transactions)
-        self._agreements = frozenset(agreements)
+        self._own = own
+        self._known = known
 
     def events(self, from_block: int, to_block: int | None = None) -> tuple[Seen, ...]:
         """The registry's events in these blocks, up to the newest by default. Raises ChainUnavailable."""
@@ -67,7 +48,7 @@ class Watcher:
     def _seen(self, log: LogReceipt) -> Seen:
         name, arguments = self._decoded(log)
         tx_hash = "0x" + bytes(log["transactionHash"]).hex()
-        own = tx_hash in self._own
+        own = self._own(tx_hash)
         return Seen(
             name=name,
             arguments=arguments,
@@ -89,7 +70,8 @@ class Watcher:
     def _concerns(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         if name in _CHANGES_OF_THE_REGISTRY:
             return "registry"
-        if arguments.get("slaId") not in self._agreements:
+        sla_id = arguments.get("slaId")
+        if sla_id is None or not self._known(sla_id):
             return None
         return "registration" if name == "Registered" else "statement"
 

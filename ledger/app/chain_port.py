@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ledger.app.evidence import Standing
 
 TransactionState: TypeAlias = Literal["submitted", "included", "safe", "finalized", "failed"]
 """How far a transaction has come on its chain. ``failed``: it reverted, or another has its nonce."""
@@ -142,11 +144,15 @@ class ChainTransactions(Protocol):
         """Those that no block is noted for and that did not fail, by ordinal."""
         ...
 
-    def unsettled(self, chain_id: int, *, above: int) -> Sequence[StoredTransaction]:
-        """Those a reorganisation may still change, by ordinal.
+    def unsettled(self, chain_id: int, *, above: int, limit: int | None = None) -> Sequence[StoredTransaction]:
+        """Those a reorganisation may still change, by ordinal: all, or the first ``limit``.
 
         They are neither finalized nor failed, or they failed in a block after number ``above``.
         """
+        ...
+
+    def since_block(self, chain_id: int) -> int | None:
+        """The first block at which one was signed, or that holds one; None where there is none, or it is not known."""
         ...
 
     def states(self, tx_hashes: Collection[str]) -> Mapping[str, TransactionState]:
@@ -184,4 +190,90 @@ class ChainLooks(Protocol):
 
     def all(self) -> Sequence[ChainLook]:
         """The last look at every contract, by chain and contract."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Heights:
+    """Numbers of the newest blocks of a chain; ``safe`` and ``finalized`` None where the node does not name them."""
+
+    latest: int
+    safe: int | None
+    finalized: int | None
+
+    def state(self, block_number: int | None, confirmations: int) -> TransactionState:
+        """Of a transaction in this block of the canonical chain, or in none.
+
+        Without the node's word one that has the ``confirmations`` counts as finalized, and none as safe.
+        """
+        if block_number is None:
+            return "submitted"
+        if block_number <= self.final(confirmations):
+            return "finalized"
+        return "safe" if self.safe is not None and block_number <= self.safe else "included"
+
+    def final(self, confirmations: int) -> int:
+        """The newest block that is final; -1 where none is."""
+        return self.latest - confirmations + 1 if self.finalized is None else self.finalized
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One event of a registry. ``arguments`` are plain values: bytes as 0x and hex digits, numbers as digits.
+
+    ``own`` says that a transaction stored here made it. ``concerns`` says what an event that is not own means for this
+    ledger: ``statement`` and ``registration`` are about one of its agreements, ``registry`` about all who use the
+    contract, None about others alone.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    tx_hash: str
+    block_number: int
+    block_hash: str
+    log_index: int
+    own: bool
+    concerns: str | None
+
+
+class WatchedChain(Protocol):
+    """A contract on the chain of a node, as a watcher asks for it. Every method raises ``ChainUnavailable``."""
+
+    @property
+    def chain_id(self) -> int: ...
+
+    @property
+    def contract(self) -> str: ...
+
+    @property
+    def confirmations(self) -> int:
+        """Blocks that must stand before an anchor counts as confirmed."""
+        ...
+
+    def heights(self) -> Heights: ...
+
+    def block_hash(self, number: int) -> str | None:
+        """Of the canonical chain; None where the node has no such block."""
+        ...
+
+    def held(self, tx_hash: str) -> bool:
+        """Whether a block holds a stored transaction or another attempt at its nonce; which one is noted."""
+        ...
+
+    def standing(self, tx_hash: str) -> Standing | None:
+        """See ``ledger.app.evidence.Anchor``."""
+        ...
+
+    def resend(self, *, signed_before_s: int) -> None:
+        """Send again what is stored, was signed before a time (Unix seconds) and is in no block."""
+        ...
+
+    def events(
+        self, first: int, last: int, *, own: Callable[[str], bool], known: Callable[[str], bool]
+    ) -> Sequence[Seen]:
+        """What the contract emitted in these blocks, both ends included, each once.
+
+        ``own`` tells whether a transaction is stored here, ``known`` whether an agreement is this ledger's. The error
+        says ``answered`` where the node refuses even the logs of a single block.
+        """
         ...

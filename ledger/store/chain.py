@@ -97,10 +97,15 @@ class SqlChainTransactions:
         waiting = _of(chain_id) & _transaction.block_number.is_(None) & _NOT_FAILED
         return self._all(self._rows(waiting).order_by(_transaction.ordinal))
 
-    def unsettled(self, chain_id: int, *, above: int) -> Sequence[StoredTransaction]:
+    def unsettled(self, chain_id: int, *, above: int, limit: int | None = None) -> Sequence[StoredTransaction]:
         on_its_way = _transaction.state.in_(("submitted", "included", "safe"))
         reverted = (_transaction.state == "failed") & (_transaction.block_number > above)
-        return self._all(self._rows(_of(chain_id) & (on_its_way | reverted)).order_by(_transaction.ordinal))
+        found = self._rows(_of(chain_id) & (on_its_way | reverted)).order_by(_transaction.ordinal)
+        return self._all(found.limit(limit))
+
+    def since_block(self, chain_id: int) -> int | None:
+        block = func.coalesce(_transaction.signed_at_block, _transaction.block_number)
+        return self._connection.scalar(select(func.min(block)).where(_of(chain_id)))
 
     def states(self, tx_hashes: Collection[str]) -> Mapping[str, TransactionState]:
         named = _transaction.tx_hash.in_(tx_hashes)

@@ -109,12 +109,17 @@ class MemoryChain:
     def not_included(self, chain_id: int) -> Sequence[StoredTransaction]:
         return [each for each in self.of_chain(chain_id) if each.block_number is None and not each.failed]
 
-    def unsettled(self, chain_id: int, *, above: int) -> Sequence[StoredTransaction]:
+    def unsettled(self, chain_id: int, *, above: int, limit: int | None = None) -> Sequence[StoredTransaction]:
         def may_change(each: StoredTransaction) -> bool:
             reverted = each.failed and each.block_number is not None and each.block_number > above
             return reverted or each.state in ("submitted", "included", "safe")
 
-        return [each for each in self.of_chain(chain_id) if may_change(each)]
+        return [each for each in self.of_chain(chain_id) if may_change(each)][:limit]
+
+    def since_block(self, chain_id: int) -> int | None:
+        rows = self.of_chain(chain_id)
+        blocks = (each.block_number if each.signed_at_block is None else each.signed_at_block for each in rows)
+        return min((block for block in blocks if block is not None), default=None)
 
     def states(self, tx_hashes: Collection[str]) -> Mapping[str, TransactionState]:
         rows = self.handle.state.chain

@@ -22,9 +22,10 @@ from ledger.anchor.replay import ReplayReport, replay
 from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.sender import Sender
 from ledger.anchor.signers import Signer
-from ledger.anchor.states import Heights, read_heights
-from ledger.anchor.watcher import Seen, Watcher
-from ledger.app.chain_port import StoredTransaction, TransactionState
+from ledger.anchor.states import read_heights
+from ledger.anchor.watched import WatchedRegistry
+from ledger.anchor.watcher import Watcher
+from ledger.app.chain_port import Heights, Seen, StoredTransaction, TransactionState
 from ledger.app.ports import Database
 from ledger.app.queries import ChainStatus, ChainTransactionStatus
 from ledger.domain.attested import TEST_CHAIN_IDS
@@ -213,6 +214,12 @@ class RpcChain:
                 request = RPCEndpoint("anvil_setBalance")
                 self._w3.provider.make_request(request, [account.address, hex(GENESIS_BALANCE_WEI)])
 
+    def watched(self) -> WatchedRegistry:
+        """The registry for a watcher that works beside this process's senders. Raises as ``location`` does."""
+        _, registry = self.location()
+        w3 = rpc_web3(str(self._settings.rpc_url))
+        return WatchedRegistry(w3, Sender(w3, self._database), to_checksum_address(registry), self.confirmations)
+
     def watch(self, from_block: int) -> Watched:
         """What the registry's logs hold from a block on, and how far each stored transaction has come.
 
@@ -228,12 +235,8 @@ class RpcChain:
         for tenant in tenants:
             with self._database.of_tenant(tenant).read() as tx:
                 agreements |= {row["sla_id"] for row in tx.views.agreements()}
-        watcher = Watcher(
-            self._w3,
-            to_checksum_address(registry),
-            own_transactions={each.tx_hash for each in stored},
-            agreements=agreements,
-        )
+        own = {each.tx_hash for each in stored}
+        watcher = Watcher(self._w3, to_checksum_address(registry), own=own.__contains__, known=agreements.__contains__)
         events = watcher.events(from_block, heights.latest)
         return Watched(
             chain_id=chain_id,

@@ -510,9 +510,21 @@ class TestChainTransactions:
             tx.chain.superseded(later(5).tx_hash)
             assert [each.ordinal for each in tx.chain.unsettled(CHAIN, above=3)] == [0, 1, 2, 4]
             assert [each.ordinal for each in tx.chain.unsettled(CHAIN, above=4)] == [0, 1, 2]
+            assert [each.ordinal for each in tx.chain.unsettled(CHAIN, above=3, limit=2)] == [0, 1]
             assert tx.chain.unsettled(CHAIN + 1, above=0) == []
             names = [later(n).tx_hash for n in (0, 3, 9)]
             assert tx.chain.states(names) == {names[0]: "submitted", names[1]: "finalized"}
+
+    def test_say_since_which_block_there_are_any(self, database: AnyDatabase) -> None:
+        with database.begin() as tx:
+            tx.chain.add(TRANSACTION)
+            assert tx.chain.since_block(CHAIN) is None
+            tx.chain.included(TRANSACTION.tx_hash, block_number=9, block_hash="0x" + "0a" * 32)
+            assert tx.chain.since_block(CHAIN) == 9
+            tx.chain.add(later(1, signed_at_block=7))
+            tx.chain.add(later(2, signed_at_block=8))
+            assert tx.chain.since_block(CHAIN) == 7
+            assert tx.chain.since_block(5) is None
 
     def test_are_counted_by_state(self, database: AnyDatabase) -> None:
         with database.begin() as tx:
