@@ -13,7 +13,9 @@ from ledger.settings.reading import is_http_url
 DEFAULT_CONFIRMATIONS = 12
 DEFAULT_MAX_FEE_GWEI = 500
 DEFAULT_REPLACE_AFTER_BLOCKS = 12
+DEFAULT_WATCH_S = 15
 MAX_CONFIRMATIONS = 10_000
+LONGEST_WATCH_S = 3600
 HIGHEST_MAX_FEE_GWEI = 1_000_000
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _DIGITS = re.compile(r"[0-9]{1,7}")
@@ -26,6 +28,7 @@ class ChainSettings:
     ``rpc_url`` may hold a key, so it is never shown. ``registry`` is the address of a deployed registry; None: that
     of the deployer's key. ``confirmations`` None takes ``confirmations_on`` the chain. No transaction offers more than
     ``max_fee_gwei`` for a unit of gas; one that missed ``replace_after_blocks`` blocks is replaced by a dearer one.
+    ``watch_s`` is how many seconds lie between two looks at the chain while something is on its way.
     ``signed_elsewhere`` has the addresses of ``deployer`` and ``issuer`` whose keys the signer at ``signer_url`` holds.
     """
 
@@ -36,6 +39,7 @@ class ChainSettings:
     replace_after_blocks: int = DEFAULT_REPLACE_AFTER_BLOCKS
     signer_url: str | None = field(default=None, repr=False)
     signed_elsewhere: Mapping[str, str] = field(default_factory=dict)
+    watch_s: int = DEFAULT_WATCH_S
 
     def confirmations_on(self, chain_id: int) -> int:
         """Blocks that must stand, the transaction's own included, before an anchor counts as confirmed.
@@ -67,11 +71,12 @@ def read_chain_settings(environ: Mapping[str, str]) -> ChainSettings:
     confirmations = _count(environ, "SLA_LEDGER_CONFIRMATIONS", MAX_CONFIRMATIONS)
     max_fee = _count(environ, "SLA_LEDGER_MAX_FEE_GWEI", HIGHEST_MAX_FEE_GWEI)
     replace_after = _count(environ, "SLA_LEDGER_REPLACE_AFTER_BLOCKS", MAX_CONFIRMATIONS)
-    if url is None and (registry or confirmations or max_fee or replace_after):
+    watch = _count(environ, "SLA_LEDGER_CHAIN_WATCH_S", LONGEST_WATCH_S)
+    if url is None and (registry or confirmations or max_fee or replace_after or watch):
         raise SettingInvalid(
-            "SLA_LEDGER_REGISTRY, SLA_LEDGER_CONFIRMATIONS, SLA_LEDGER_MAX_FEE_GWEI and "
-            "SLA_LEDGER_REPLACE_AFTER_BLOCKS are about the chain of a node: name it by SLA_LEDGER_CHAIN_RPC as well, "
-            "or leave them out",
+            "SLA_LEDGER_REGISTRY, SLA_LEDGER_CONFIRMATIONS, SLA_LEDGER_MAX_FEE_GWEI, "
+            "SLA_LEDGER_REPLACE_AFTER_BLOCKS and SLA_LEDGER_CHAIN_WATCH_S are about the chain of a node: name it by "
+            "SLA_LEDGER_CHAIN_RPC as well, or leave them out",
             setting="SLA_LEDGER_CHAIN_RPC",
         )
     return ChainSettings(
@@ -82,6 +87,7 @@ def read_chain_settings(environ: Mapping[str, str]) -> ChainSettings:
         replace_after or DEFAULT_REPLACE_AFTER_BLOCKS,
         signer,
         addresses,
+        watch or DEFAULT_WATCH_S,
     )
 
 

@@ -59,6 +59,8 @@ SERVICES: Final = (Reader.UP, Reader.WORKER, Reader.RELAY, Reader.BEAT)
 SERVER: Final = (Reader.UP,)
 SIGNERS: Final = (Reader.UP, Reader.BEAT, Reader.COMMANDS)
 CHAIN_USERS: Final = (Reader.UP, Reader.WORKER, Reader.COMMANDS)
+WATCHERS: Final = (Reader.UP, Reader.WORKER, Reader.BEAT, Reader.COMMANDS)
+"""Those who send to the chain, and those who look at it."""
 
 SETTINGS: Final = (
     Setting(
@@ -224,7 +226,7 @@ SETTINGS: Final = (
         Topic.CHAIN,
         "the embedded chain",
         "`http://` or `https://` URL of a node's JSON-RPC. It may hold a key, so messages and logs name its host alone",
-        CHAIN_USERS,
+        WATCHERS,
         secret=True,
     ),
     Setting(
@@ -232,7 +234,7 @@ SETTINGS: Final = (
         Topic.CHAIN,
         "the registry of the data directory's deployer key",
         "address of a registry that stands already",
-        CHAIN_USERS,
+        WATCHERS,
     ),
     Setting(
         "SLA_LEDGER_CONFIRMATIONS",
@@ -240,7 +242,7 @@ SETTINGS: Final = (
         f"{settings.DEFAULT_CONFIRMATIONS}; 1 on chain 31337",
         "blocks that must stand, the transaction's own included, before an anchor is confirmed: 1 to "
         f"{settings.MAX_CONFIRMATIONS}",
-        CHAIN_USERS,
+        WATCHERS,
     ),
     Setting(
         "SLA_LEDGER_MAX_FEE_GWEI",
@@ -248,14 +250,22 @@ SETTINGS: Final = (
         str(settings.DEFAULT_MAX_FEE_GWEI),
         "the most that a transaction offers for a unit of gas, in gwei; where the chain takes more, it waits: 1 to "
         f"{settings.HIGHEST_MAX_FEE_GWEI}",
-        CHAIN_USERS,
+        WATCHERS,
     ),
     Setting(
         "SLA_LEDGER_REPLACE_AFTER_BLOCKS",
         Topic.CHAIN,
         str(settings.DEFAULT_REPLACE_AFTER_BLOCKS),
         f"blocks that a transaction may miss before a dearer one takes its place: 1 to {settings.MAX_CONFIRMATIONS}",
-        CHAIN_USERS,
+        WATCHERS,
+    ),
+    Setting(
+        "SLA_LEDGER_CHAIN_WATCH_S",
+        Topic.CHAIN,
+        f"`{settings.DEFAULT_WATCH_S}`",
+        "seconds between two looks at the chain while a transaction or an anchor of this ledger is not final yet; "
+        f"four times as many while all are: 1 to {settings.LONGEST_WATCH_S}",
+        (Reader.UP, Reader.BEAT),
     ),
     Setting(
         "SLA_LEDGER_SIGNER_RPC",
@@ -263,7 +273,7 @@ SETTINGS: Final = (
         "keys of this process",
         "`http://` or `https://` URL of a signer that speaks `eth_signTransaction`, such as web3signer or clef. Its "
         "answers are checked before they are used",
-        CHAIN_USERS,
+        WATCHERS,
         secret=True,
     ),
     Setting(
@@ -271,21 +281,21 @@ SETTINGS: Final = (
         Topic.CHAIN,
         "the key of `SLA_LEDGER_ISSUER_KEY`",
         "address of the issuer, where the signer holds its key",
-        CHAIN_USERS,
+        WATCHERS,
     ),
     Setting(
         "SLA_LEDGER_SIGNER_DEPLOYER",
         Topic.CHAIN,
         "the key of `SLA_LEDGER_DEPLOYER_KEY`",
         "address of the deployer, where the signer holds its key",
-        CHAIN_USERS,
+        WATCHERS,
     ),
     Setting(
         "SLA_LEDGER_ISSUER_KEY",
         Topic.CHAIN,
         "`keys/issuer-evm.key`",
         "key of the account that registers and records, as 64 hex digits",
-        CHAIN_USERS,
+        WATCHERS,
         secret=True,
     ),
     Setting(
@@ -293,7 +303,7 @@ SETTINGS: Final = (
         Topic.CHAIN,
         "`keys/deployer-evm.key`",
         "key of the account that deploys, as 64 hex digits",
-        CHAIN_USERS,
+        WATCHERS,
         secret=True,
     ),
     Setting(

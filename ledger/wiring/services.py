@@ -44,6 +44,8 @@ from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
 from ledger.wiring.chain_accounts import chain_accounts
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
+from ledger.wiring.chain_watching import POLL_S as WATCH_POLL_S
+from ledger.wiring.chain_watching import chain_watches
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.collectors import KeyringCollectors
 from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
@@ -110,14 +112,14 @@ class Services:
         embedded = workers.broker_url is None
         self.holder = directory_holder(folder) if embedded else process_holder()
         self._schedule_at_s = 0.0
-        self.dispatcher = (
-            Dispatchers(
-                Dispatcher(self._run_once, self.sign_log, notify),
-                # Receivers that are slow to answer hold up nobody's settlement.
-                Repeating(self._deliver_once, name="the courier", rest_s=POLL_S, notify=notify),
-            )
-            if embedded
-            else NoDispatcher()
+        self.dispatcher = self._dispatchers(notify) if embedded else NoDispatcher()
+
+    def _dispatchers(self, notify: Notify) -> Dispatchers:
+        return Dispatchers(
+            Dispatcher(self._run_once, self.sign_log, notify),
+            # Receivers that are slow to answer hold up nobody's settlement, nor does a node that is.
+            Repeating(self._deliver_once, name="the courier", rest_s=POLL_S, notify=notify),
+            *self.watchers(notify),
         )
 
     @cached_property
@@ -257,6 +259,15 @@ class Services:
             self.schedule.close_due()
             self.watch.judge_new()
         return self.runner.run_once()
+
+    def watchers(self, notify: Notify) -> tuple[Repeating, ...]:
+        """What looks at the chain of a node, if there is one, in a thread of its own."""
+        watches = chain_watches(
+            self.database, lambda: self.chain, self.chain_settings, self.clock, holder=self.holder, notify=notify
+        )
+        if not watches:
+            return ()
+        return (Repeating(watches.look, name="the watcher of the chain", rest_s=WATCH_POLL_S, notify=notify),)
 
     def _deliver_once(self) -> bool:
         return queue_deliveries(self.database) > 0 or self.deliverer.run_once()

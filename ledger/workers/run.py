@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from celery.signals import setup_logging
 
-from ledger.app.repeating import Notify, repeat
+from ledger.app.repeating import Notify, Repeating, repeat
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SettingInvalid
@@ -59,10 +59,16 @@ def run_relay(settings: WorkerSettings, open_services: OpenServices, *, notify: 
 
 
 def run_beat(settings: WorkerSettings, open_services: OpenServices, *, notify: Notify) -> None:
-    """Close periods and sign the log by the clock until SIGINT or SIGTERM."""
+    """Close periods, sign the log and look at the chain by the clock until SIGINT or SIGTERM."""
     _broker(settings)
     _loop(
-        lambda services: Beat(services).tick, open_services, name="the beat", rest_s=settings.schedule_s, notify=notify
+        lambda services: Beat(services).tick,
+        open_services,
+        name="the beat",
+        rest_s=settings.schedule_s,
+        notify=notify,
+        # A node that is slow to answer holds up no closing.
+        beside=lambda services: services.watchers(notify),
     )
 
 
@@ -73,13 +79,19 @@ def _loop(
     name: str,
     rest_s: float,
     notify: Notify,
+    beside: Callable[[Services], Sequence[Repeating]] = lambda _: (),
 ) -> None:
     with stop_signals() as stopping:
         services = open_services()
+        others = beside(services)
         try:
             notify(f"{name} is at work")
+            for other in others:
+                other.start()
             repeat(prepare(services), name=name, rest_s=rest_s, stopping=stopping, notify=notify)
         finally:
+            for other in others:
+                other.stop()
             services.close()
 
 

@@ -1,4 +1,4 @@
-"""The watcher in the background: states follow the chain, deep reorganisations are mended, others' doings are logged."""
+"""The watcher in the background: states follow the chain, deep reorganisations are mended, others are seen."""
 
 from __future__ import annotations
 
