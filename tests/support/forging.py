@@ -16,12 +16,12 @@ from eth_account import Account
 
 from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, evm_tx
-from ledger.attest.attestation_context import sla_id
+from ledger.attest.case import Case
 from ledger.attest.signing import NoteKey
 from ledger.domain.agreement import Agreement
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import payload_commitment
-from ledger.domain.window import period_named
+from ledger.domain.restatement import carries_proof
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.merkle.hasher import leaf_hash, node_hash
 from ledger.merkle.note import parse_vkey
@@ -114,15 +114,16 @@ class Forger:
 
     def calldata(self) -> bytes:
         """The recording of the statement as it stands now."""
-        agreement = Agreement.from_document(self.bundle["agreement"])
-        span = period_named(agreement, self.issued["period"]).interval
+        case = Case(self.bundle)
+        span = case.period.interval
+        proofs = sum(carries_proof(event["payload"]) for event in self.bundle.get("previous", ()))
         return evm_tx.record_calldata(
             evm_tx.Recording(
-                sla_id=sla_id(agreement),
+                sla_id=case.sla_id,
                 start_ns=span.start_ns,
                 end_ns=span.end_ns,
                 terms_version=self.issued["terms_version"],
-                statement_version=self.issued["statement_version"],
+                statement_version=proofs + 1,
                 prev_ctx=int(self.bundle["context"]["prev_ctx"]),
                 prev_signals_hash=self.replaced_hash(),
                 circuit_id=bytes.fromhex(self.proof["manifest"]["circuit_id"]),

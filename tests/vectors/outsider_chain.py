@@ -4,6 +4,7 @@ and the recursive length prefix of the Ethereum yellow paper, EIP-2 and EIP-55."
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -24,36 +25,73 @@ RECORD = "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,b
 # --- proof and key ---
 
 
+Proof = tuple[Any, Any, Any]
+TOGETHER: set[Any] = set()
+"""Claims that were found to hold together with others."""
+
+
 def require_proof(key: Any, signals: list[int], data: bytes) -> None:
     """Section 10: a Groth16 proof of 256 bytes under a key that is not degenerate."""
-    coordinates = [int.from_bytes(bytes(word), "big") for word in batched(data, 32)]
-    assert len(data) == 256
+    claim = _frozen(key), tuple(signals), _proof(data)
     assert len(signals) == 6
     assert all(0 <= signal < R for signal in signals)
-    ax, ay, bx1, bx0, by1, by0, cx, cy = coordinates
-    frozen = tuple((name, _frozen(key[name])) for name in sorted(key))
-    assert holds(frozen, tuple(signals), ((ax, ay), ((bx0, bx1), (by0, by1)), (cx, cy)))
+    assert claim in TOGETHER or holds(*claim)
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+def require_proofs(key: Any, claims: list[tuple[list[int], bytes]], numbers: list[int]) -> None:
+    """Section 12, many proofs: the same of several proofs under one key, by random numbers."""
+    frozen, product, ones, total = _frozen(key), FQ12.one(), None, None
+    alpha, beta, gamma, delta, ic = _points(frozen)
+    for (signals, data), number in zip(claims, numbers, strict=True):
+        assert all(0 <= signal < R for signal in signals)
+        a, b_, c = _proof(data)
+        product *= pairing(_g2(b_), neg(multiply(_g1(a), number)), final_exponentiate=False)
+        public, rest = multiply(_sum(ic, signals), number), multiply(_g1(c), number)
+        ones, total = (public, rest) if ones is None or total is None else (add(ones, public), add(total, rest))
+    for right, left in ((beta, multiply(alpha, sum(numbers))), (gamma, ones), (delta, total)):
+        product *= pairing(right, left, final_exponentiate=False)
+    assert product ** ((Q**12 - 1) // R) == FQ12.one()
+    TOGETHER.update((frozen, tuple(signals), _proof(data)) for signals, data in claims)
 
 
 @cache
-def holds(key: Any, signals: tuple[int, ...], proof: Any) -> bool:
+def holds(key: Any, signals: tuple[int, ...], proof: Proof) -> bool:
+    alpha, beta, gamma, delta, ic = _points(key)
+    a, b_, c = proof
+    product = pairing(_g2(b_), neg(_g1(a)), final_exponentiate=False)
+    for right, left in ((beta, alpha), (gamma, _sum(ic, signals)), (delta, _g1(c))):
+        product *= pairing(right, left, final_exponentiate=False)
+    return bool(product ** ((Q**12 - 1) // R) == FQ12.one())
+
+
+@cache
+def _points(key: Any) -> Any:
+    """alpha, beta, gamma, delta and the points of IC."""
     parts = dict(key)
     alpha, *ic = (_g1(_affine1(point)) for point in (parts["vk_alpha_1"], *parts["IC"]))
     beta, gamma, delta = (_g2(_affine2(parts[f"vk_{name}_2"])) for name in ("beta", "gamma", "delta"))
     x_of = [_affine2(parts[f"vk_{name}_2"])[0] for name in ("gamma", "delta")]
     assert x_of[1] not in (x_of[0], G2_X), "anyone can forge under this key"
+    return alpha, beta, gamma, delta, ic
+
+
+def _sum(ic: Any, signals: Sequence[int]) -> Any:
     total = ic[0]
     for signal, point in zip(signals, ic[1:], strict=True):
         total = add(total, multiply(point, signal))
-    a, b_, c = proof
-    product = pairing(_g2(b_), neg(_g1(a)), final_exponentiate=False)
-    for right, left in ((beta, alpha), (gamma, total), (delta, _g1(c))):
-        product *= pairing(right, left, final_exponentiate=False)
-    return bool(product ** ((Q**12 - 1) // R) == FQ12.one())
+    return total
+
+
+def _proof(data: bytes) -> Proof:
+    assert len(data) == 256
+    ax, ay, bx1, bx0, by1, by0, cx, cy = (int.from_bytes(bytes(word), "big") for word in batched(data, 32))
+    return (ax, ay), ((bx0, bx1), (by0, by1)), (cx, cy)
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple((name, _frozen(value[name])) for name in sorted(value))
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def circuit_id(key: Any) -> bytes:

@@ -1,0 +1,316 @@
+"""Honest bundles of every kind, from the real use cases over storage in memory.
+
+In the place of the circuits stands a key whose maker kept its secrets (``Trapdoor``): its proofs verify like any
+other, in milliseconds and for periods of every size. What a circuit would prove is the model's, as ever, and whether
+circuit and model agree is for tests/circuits to say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Any
+
+from ledger.app.agreements import load_timeline, register_agreement, terminate_agreement
+from ledger.app.block_seals import BlockSeals
+from ledger.app.bundles import build_bundle, build_opening
+from ledger.app.closing import Cause, close_period
+from ledger.app.evidence import StatementContext
+from ledger.app.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.observations import record_observations
+from ledger.app.probe import ProbeDesk
+from ledger.app.sealing import load_salts
+from ledger.app.statements import issued_event
+from ledger.app.watching import Judge
+from ledger.app.windows import load_windows
+from ledger.attest import babyjub
+from ledger.attest.attestor import CircuitAttestor
+from ledger.attest.bundle_schema import TRUST_FORMAT
+from ledger.attest.circuits import load_circuits
+from ledger.attest.inputs import CircuitInputs
+from ledger.attest.probe_checks import telemetry_signature_holds
+from ledger.attest.prover import PublicSignals
+from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.attest.verification_key import VerificationKey, parse_verification_key
+from ledger.domain.agreement import Agreement
+from ledger.domain.blocks import block_ends_ns
+from ledger.domain.canonical import canonical_bytes
+from ledger.domain.instant import SECOND_NS, parse_instant_ns
+from ledger.domain.interval import Interval
+from ledger.domain.restatement import carries_proof
+from ledger.domain.termination import Notice, notice_message, unsigned_notice
+from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
+from ledger.resources import resource_dir
+from tests.contracts.trapdoor import Trapdoor
+from tests.support.forging import Forger
+from tests.support.secrets import Secrets
+from tests.unit.app.conftest import (
+    COLLECTOR,
+    CUSTOMER,
+    ISSUER,
+    Desk,
+    find_requests,
+    log,
+    make_desk,
+    read_rows,
+    row,
+    signed_agreement,
+)
+from tests.unit.app.test_stages import runner
+
+CHAIN_ID, REGISTRY = 31337, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+LOG, PROBE = b"\x05" * 32, b"\x21" * 32
+LOG_KEY = NoteKey("example.com/log", SigningKey(LOG))
+SECRETS = Secrets(
+    {
+        **{"issuer": ISSUER, "issuer-evm": ISSUER, "customer": CUSTOMER, "customer-evm": CUSTOMER},
+        **{"collector": COLLECTOR, "log": LOG, "deployer-evm": b"\x09" * 32},
+    }
+)
+HOUR_NS = 3600 * SECOND_NS
+
+
+@dataclass(frozen=True)
+class TrapdoorKey:
+    """What a prover's key is asked for."""
+
+    verification_key: VerificationKey
+    manifest: Mapping[str, Any]
+
+    @property
+    def circuit_id(self) -> bytes:
+        return self.verification_key.circuit_id()
+
+
+class TrapdoorProver:
+    """Proves whatever it is told; only honest models ask it here."""
+
+    def __init__(self) -> None:
+        self._trapdoor = Trapdoor("bundles of every kind")
+        self._key = TrapdoorKey(parse_verification_key(self._trapdoor.verification_key), {"dev_unsafe": True})
+
+    def key(self) -> TrapdoorKey:
+        return self._key
+
+    def prove(self, inputs: CircuitInputs, signals: PublicSignals) -> bytes:
+        return self._trapdoor.forge(signals.as_tuple())
+
+
+@cache
+def attestor() -> CircuitAttestor:
+    circuits, prover = load_circuits(resource_dir("circuits")), TrapdoorProver()
+    provers: Any = {circuit.name: prover for circuit in circuits if circuit.windows}
+    return CircuitAttestor(circuits, provers)
+
+
+@cache
+def trust() -> bytes:
+    """The pins for every kind."""
+    circuit = {"circuit_id": TrapdoorProver().key().circuit_id.hex(), "dev_unsafe": True}
+    found = {
+        "format": TRUST_FORMAT,
+        "log": {"origin": LOG_KEY.key.name, "vkey": LOG_KEY.key.vkey()},
+        "issuer_ed25519_public_key": SigningKey(ISSUER).public_key.hex(),
+        "customer_ed25519_public_key": SigningKey(CUSTOMER).public_key.hex(),
+        "circuits": [circuit],
+        "chain_id": str(CHAIN_ID),
+        "registry": REGISTRY,
+    }
+    return canonical_bytes(found)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A statement's bundle in its exact bytes, and its opening where something is sealed."""
+
+    bundle: bytes
+    opening: bytes | None
+
+    def forger(self) -> Forger:
+        return Forger(json.loads(self.bundle), SECRETS)
+
+
+class Office:
+    """An agreement and its ledger; every method is one thing that a day brings."""
+
+    def __init__(self, name: str = "agreement.yaml", *, first: str = "2023-06-14", **terms: Any) -> None:
+        self.desk: Desk = make_desk()
+        self.desk.agreement = Agreement.from_document(signed_agreement(name, **terms))
+        self.desk.attestor = attestor()
+        self.desk.period = self.desk.agreement.period_starting(date.fromisoformat(first))
+        self.desk.clock.now = self.desk.period.interval.start_ns
+        self.desk.register()
+
+    # --- what happens ---
+
+    def at(self, text: str) -> Office:
+        self.desk.clock.now = parse_instant_ns(text)
+        return self
+
+    def at_the_end(self) -> Office:
+        self.desk.clock.now = self.desk.period.interval.end_ns
+        return self
+
+    def hand_in(self, *rows: dict[str, Any], span: Interval | None = None, body: bytes | None = None) -> Office:
+        desk = self.desk
+        with desk.database.begin() as tx:
+            at = load_timeline(tx, desk.attestor.sla_id(desk.agreement), desk.attestor)
+            record_observations(
+                tx,
+                at.versions[-1],
+                body if body is not None else log(*rows),
+                read_rows=read_rows,
+                declared_complete=span or desk.period.interval,
+                now_ns=max(desk.clock.now_ns(), (span or desk.period.interval).end_ns),
+            )
+        return self
+
+    def seal_as_it_goes(self) -> Office:
+        """Every block with its grace."""
+        desk = self.desk
+        judge = Judge(
+            desk.attestor,
+            read_rows=read_rows,
+            find_evidence=lambda *_: (),
+            find_requests=find_requests,
+            clock=desk.clock,
+        )
+        seals = BlockSeals(desk.database, judge, desk.randomness)
+        blocks = desk.attestor.block_count(desk.agreement.window_count(desk.period))
+        for ends_ns in sorted(set(block_ends_ns(desk.agreement, desk.period, blocks))):
+            desk.clock.now = ends_ns + desk.agreement.grace_seconds * SECOND_NS
+            seals.seal_due()
+        return self
+
+    def exclude(self, name: str, clause: str, start: str, minutes: int, **said: Any) -> Office:
+        from_ns = parse_instant_ns(start)
+        asked = {"reason": "agreed", "ticket": "CHG-7", "approved_by": "board", **said}
+        desk = ExclusionDesk(self.desk.database, self.desk.attestor, self.desk.clock)
+        desk.record(self.sla_id, AskedExclusion(name, clause, from_ns, from_ns + minutes * 60 * SECOND_NS, **asked))
+        return self
+
+    def amend(self, **changes: Any) -> Office:
+        desk = self.desk
+        with desk.database.begin() as tx:
+            register_agreement(
+                tx,
+                Agreement.from_document(signed_agreement(**changes)),
+                attestor=desk.attestor,
+                verify=verify,
+                terms_version=len(load_timeline(tx, self.sla_id, desk.attestor).versions) + 1,
+                registration=None,
+                customer_signature=None,
+                now_ns=desk.clock.now_ns(),
+            )
+        return self
+
+    def end_on(self, day: str, *signers: str) -> Office:
+        desk = self.desk
+        with desk.database.begin() as tx:
+            at = load_timeline(tx, self.sla_id, desk.attestor)
+            unsigned = unsigned_notice(self.sla_id, at.timeline.newest.doc_sha256.hex(), day, "moved away")
+            signatures = {name: SECRETS.key(name).sign(notice_message(unsigned)).hex() for name in signers}
+            notice = Notice.from_document({**unsigned, "signatures": signatures})
+            terminate_agreement(tx, at, notice, verify=verify, now_ns=desk.clock.now_ns())
+        return self
+
+    def close(self, name: str | None = None) -> Office:
+        """Close a period and issue what there is to issue."""
+        desk = self.desk
+        with desk.database.begin() as tx:
+            at = load_timeline(tx, self.sla_id, desk.attestor)
+            terms, period = at.timeline.named(name or str(desk.period))
+            close_period(tx, at.of(terms), period, cause=Cause.REQUEST, now_ns=desk.clock.now_ns())
+        return self.settle()
+
+    def settle(self) -> Office:
+        while runner(self.desk).run_once():
+            pass
+        return self
+
+    def probe_signs(self, name: str) -> Office:
+        with self.desk.database.read() as tx:
+            said = issued_event(tx, name).payload
+        made = babyjub.sign(PROBE, int(said["telemetry_root"]))
+        signature = {"r8": dict(zip("xy", map(str, made.r8), strict=True)), "s": str(made.s)}
+        document = {
+            "format": "sla-ledger/probe-signature/v1",
+            "statement_id": name,
+            "telemetry_root": said["telemetry_root"],
+            "signature": signature,
+        }
+        ProbeDesk(self.desk.database, telemetry_signature_holds, self.desk.clock).record(document)
+        return self
+
+    # --- what is left of it ---
+
+    @property
+    def sla_id(self) -> str:
+        return self.desk.attestor.sla_id(self.desk.agreement)
+
+    def statements(self) -> list[str]:
+        """The ids of all that was issued, in order."""
+        with self.desk.database.read() as tx:
+            found = sorted(tx.views.statements(), key=lambda row: (row["start_ns"], row["statement_version"]))
+            return [each["id"] for each in found]
+
+    def evidence(self, name: str | None = None) -> Evidence:
+        """The bundle of a statement, by default of the newest, with its proof and a party's transaction."""
+        desk, name = self.desk, name or self.statements()[-1]
+        with desk.database.begin() as tx:
+            size = tx.log.size()
+            note = sign_checkpoint(Checkpoint(LOG_KEY.key.name, size, tx.log.root(size)), [LOG_KEY])
+            tx.log.save_checkpoint(size, tx.log.root(size), note.decode())
+            built = build_bundle(tx, name, vkey=LOG_KEY.key.vkey(), sign=SigningKey(ISSUER).sign)
+            sealed = issued_event(tx, name).payload["seal_key"] is not None
+            opening = build_opening(tx, name) if sealed else None
+        forged = Forger(json.loads(built), SECRETS)
+        if carries_proof(forged.issued):
+            forged.bundle |= self._proof(name)
+            forged.transact()
+        return Evidence(forged.sign(), opening)
+
+    def _proof(self, name: str) -> dict[str, Any]:
+        base, _, version = name.rpartition(".v")
+        previous, number, signals, found = 0, 0, None, {}
+        for each in range(1, int(version) + 1):
+            with self.desk.database.read() as tx:
+                event = issued_event(tx, f"{base}.v{each}")
+                if not carries_proof(event.payload):
+                    continue
+                number += 1
+                context = StatementContext(CHAIN_ID, REGISTRY, event.payload["terms_version"], number, previous)
+                at = load_timeline(tx, self.sla_id, self.desk.attestor)
+                terms, period = at.timeline.named(event.payload["period"])
+                windows = load_windows(tx, at.of(terms), period, before_seq=event.place).windows
+                salts = load_salts(tx, event.payload)
+            made = self.desk.attestor.attest(terms.agreement, period, windows, salts, context)
+            members = {"chain_id": str(CHAIN_ID), "registry": REGISTRY, "prev_ctx": str(previous)}
+            before = {} if signals is None else {"prev_signals": [str(each) for each in signals]}
+            committed = terms.agreement.compensation.credit_visibility == "committed"
+            manifest = {"circuit": made.circuit, "circuit_id": made.circuit_id.hex(), "dev_unsafe": True}
+            found = {
+                "context": members | before,
+                "base": {"salt": str(salts.base)},
+                "credit_salt": str(salts.credit) if committed else None,
+                "proof": {
+                    "circuit": made.circuit,
+                    "signals": [str(each) for each in made.signals],
+                    "proof": made.proof.hex(),
+                    "verification_key": dict(made.verification_key),
+                    "manifest": manifest,
+                },
+                "anchor": {"raw_transaction": "00", "tx_hash": "", "block_number": 7, "block_hash": "0x" + "ab" * 32},
+            }
+            signals, previous = made.signals, made.signals[2]
+        return found
+
+
+def failed(name: str, at: str) -> dict[str, Any]:
+    return row(name, at=at, error_code=500)
+
+
+Kind = Callable[[], Evidence]
