@@ -66,8 +66,13 @@ LOG, PROBE = b"\x05" * 32, b"\x21" * 32
 LOG_KEY = NoteKey("example.com/log", SigningKey(LOG))
 SECRETS = Secrets(
     {
-        **{"issuer": ISSUER, "issuer-evm": ISSUER, "customer": CUSTOMER, "customer-evm": CUSTOMER},
-        **{"collector": COLLECTOR, "log": LOG, "deployer-evm": b"\x09" * 32},
+        "issuer": ISSUER,
+        "issuer-evm": ISSUER,
+        "customer": CUSTOMER,
+        "customer-evm": CUSTOMER,
+        "collector": COLLECTOR,
+        "log": LOG,
+        "deployer-evm": b"\x09" * 32,
     }
 )
 HOUR_NS = 3600 * SECOND_NS

@@ -128,7 +128,10 @@ def by_minute() -> dict[str, Any]:
 
 TIERS = PAID["rules"][0]
 IMPACT = {
-    **{"kind": "impact", "method": "impact-v1", "objective": "availability", "unit_price": "0.5"},
+    "kind": "impact",
+    "method": "impact-v1",
+    "objective": "availability",
+    "unit_price": "0.5",
     "level_coefficients": {"L2": "2"},
 }
 LOST = {"kind": "proportional", "method": "proportional-v1", "objective": "availability", "of": "lost_time"}
@@ -140,6 +143,7 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
     "met": day,
     "breached": lambda: day(failed("a", at(10)), row("b", at(11))),
     "slow": lambda: day(row("a", at(10), ttft_s=0.9), row("b", at(11), e2e_s=9.0)),
+    "sealed long after": lambda: Office().at("2023-08-01T00:00:00Z").hand_in(row("a", at(10))).close().evidence(),
     "no data": lambda: day(row("a", at(10), service="another")),
     "withheld": lambda: day(span=some_hours(3, 17)),
     "part of it missing": lambda: day(coverage_floor="58.33", span=some_hours(3, 17)),
@@ -147,7 +151,9 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
     "a sum without caps": lambda: day(failed("a", at(10)), **paid(tiers_combine="sum", caps={}, rounding="half_up")),
     "half a unit": lambda: day(failed("a", at(10)), **paid(base="0.05", minimum="0", rounding="half_even")),
     "at the minimum": lambda: day(failed("a", at(10)), **paid(minimum="4000.00")),
-    "yen": lambda: day(failed("a", at(10)), **paid(currency="JPY", base="33333", caps={}, minimum="1", rounding="floor")),
+    "yen": lambda: day(
+        failed("a", at(10)), **paid(currency="JPY", base="33333", caps={}, minimum="1", rounding="floor")
+    ),
     "two caps": lambda: day(failed("a", at(10)), **paid(caps={"service": "10.00", "contract": "4000.00"})),
     "no rule": lambda: day(failed("a", at(10)), **paid(rules=[])),
     "four objectives": lambda: day(**many_objectives(4)),

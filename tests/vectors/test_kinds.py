@@ -1,0 +1,153 @@
+"""Bundles of every kind, honest and changed, before two verifiers: ours and ``outsider``, which needs the page alone.
+
+The forger holds everybody's keys and signs again as much as it likes, so that signatures mask nothing. Where the two
+verdicts part, one of them is wrong, or the page does not say enough.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ledger.attest import checks, verification
+from ledger.attest.verification import Exit, Outcome
+from ledger.domain.canonical import canonical_bytes
+from tests.conformance.samples import SeededRandomness
+from tests.support.examples import failed, remember_pairings
+from tests.support.forging import Forger
+from tests.support.office import SECRETS, trust
+from tests.unit.attest.test_verification_binding import leaves, variants
+from tests.vectors import outsider, outsider_chain
+from tests.vectors.kinds import KINDS, evidence
+from tests.vectors.verdicts import ours, theirs
+
+pytestmark = pytest.mark.slow
+
+REFUSED = {"a probe that had to sign"}
+"""What is as honest as the others, and still no bundle that holds."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _together() -> Iterator[None]:
+    """All proofs are looked at together, by either verifier; each of the tests then takes them as found."""
+    proved = [document for name in KINDS if (document := json.loads(evidence(name).bundle))["proof"] is not None]
+    key = proved[0]["proof"]["verification_key"]
+    claims = [(list(map(int, one["proof"]["signals"])), bytes.fromhex(one["proof"]["proof"])) for one in proved]
+    randomness = SeededRandomness(11)
+    outsider_chain.require_proofs(key, claims, [int.from_bytes(randomness.bytes(16), "big") for _ in claims])
+    reports = verification.verify_bundles(proved, None, randomness)
+    assert all("proof" not in failed(report) for report in reports)
+    held = {(tuple(signals), data) for signals, data in claims}
+    with pytest.MonkeyPatch.context() as patch:
+        remember_pairings(patch)
+        alone = checks.check_proof
+
+        def check(under: Any, signals: Any, data: bytes) -> None:
+            if under.document() != key or (signals, data) not in held:
+                alone(under, signals, data)
+
+        patch.setattr(checks, "check_proof", check)
+        yield
+        outsider_chain.TOGETHER.clear()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_honest_bundle_has_one_verdict(name: str) -> None:
+    made = evidence(name)
+    outside = theirs(made.bundle, trust(), made.opening)
+    assert outside == ours(made.bundle, trust(), made.opening)
+    assert outside.exits[1] == (Exit.FAILED if name in REFUSED else Exit.HOLDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a week sealed as it goes", Outcome.PASS),
+        ("sealed long after", Outcome.NOT_CHECKED),
+        ("the second of three versions", Outcome.NOT_CHECKED),
+    ],
+)
+def test_what_is_not_checked_is_said_by_both(name: str, expected: Outcome) -> None:
+    """Late seals, and one that was replaced."""
+    lines = outsider.verify(evidence(name).bundle, trust())
+    assert Outcome(lines["6 seal times"]) is expected
+
+
+PAIRED = {"verification_key", "proof", "signals"}
+"""Where most changes would cost seconds of pairings, and have tests of their own."""
+
+
+def changeable(document: Any) -> list[tuple[str | int, ...]]:
+    found = (path for path, _ in leaves(document))
+    return [
+        path for path in found if path != ("issuer_signature",) and not (path[0] == "proof" and {*path[1:2]} & PAIRED)
+    ]
+
+
+def at(document: Any, path: tuple[str | int, ...]) -> Any:
+    for part in path:
+        document = document[part]
+    return document
+
+
+def changed(data: st.DataObject, document: Any, other: Any) -> None:
+    """One change: another value near by, a member or entry left out or doubled, or what the other bundle has there."""
+    path = data.draw(st.sampled_from(changeable(document)), label="path")
+    depth = data.draw(st.integers(1, len(path)), label="depth")
+    how = data.draw(st.sampled_from(["near", "without", "twice", "swapped"]), label="how")
+    *above, last = path if how == "near" else path[:depth]
+    node = at(document, tuple(above))
+    if how == "near":
+        node[last] = data.draw(st.sampled_from(list(variants(node[last]))), label="value")
+    elif how == "without":
+        del node[last]
+    elif how == "twice" and isinstance(node, list):
+        node.insert(int(last), copy.deepcopy(node[int(last)]))
+    elif how == "swapped":
+        with contextlib.suppress(KeyError, IndexError, TypeError):
+            node[last] = copy.deepcopy(at(other, (*above, last)))
+
+
+STEPS: dict[str, Any] = {
+    "agree": Forger.agree,
+    "collect": Forger.collect,
+    "log": lambda forged: forged.log(
+        [
+            *forged.bundle.get("announcements", ()),
+            *forged.bundle["seals"],
+            *forged.bundle.get("previous", ()),
+            forged.bundle["statement"],
+        ]
+    ),
+    "transact": Forger.transact,
+}
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@given(st.data())
+def test_a_changed_bundle_has_one_verdict(data: st.DataObject) -> None:
+    kind = st.sampled_from([name for name in KINDS if "month" not in name])
+    made, other = (evidence(data.draw(kind, label=label)) for label in ("kind", "other"))
+    forged = Forger(json.loads(made.bundle), SECRETS)
+    for _ in range(data.draw(st.integers(1, 2), label="changes")):
+        changed(data, forged.bundle, json.loads(other.bundle))
+    for name in data.draw(st.lists(st.sampled_from(list(STEPS)), unique=True, max_size=3), label="signed again"):
+        # What no tool of the forger can make sense of is left as it is.
+        with contextlib.suppress(Exception):
+            STEPS[name](forged)
+    try:
+        signed = forged.sign()
+    except Exception:
+        signed = canonical_bytes(forged.bundle)
+    opening = made.opening if data.draw(st.booleans(), label="opened") else None
+    mine, outside = ours(signed, trust(), opening), theirs(signed, trust(), opening)
+    assert mine.exits == outside.exits, (mine, outside)
+    if Exit.FAILED not in mine.exits:
+        assert mine == outside
