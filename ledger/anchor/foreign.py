@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from eth_account.typed_transactions.typed_transaction import TypedTransaction
+import rlp
 from eth_utils import keccak
 from hexbytes import HexBytes
 from web3 import Web3
@@ -13,21 +13,30 @@ from web3.exceptions import TransactionNotFound
 
 from ledger.errors import ChainUnavailable
 
-_EIP_1559: Final = 2
+_CALL: Final = ("gas", "to", "value", "input")
+_SIGNED: Final[Mapping[int, tuple[str, ...]]] = {
+    0: ("nonce", "gasPrice", *_CALL),
+    1: ("chainId", "nonce", "gasPrice", *_CALL, "accessList"),
+    2: ("chainId", "nonce", "maxPriorityFeePerGas", "maxFeePerGas", *_CALL, "accessList"),
+    4: ("chainId", "nonce", "maxPriorityFeePerGas", "maxFeePerGas", *_CALL, "accessList", "authorizationList"),
+}
+"""What is signed of each type that a bundle's reader takes, in order; the signature follows."""
+
+_FIRST_V_OF_A_CHAIN: Final = 35
 _RETRY_AFTER_S: Final = 5
 
 
 def read_signed_bytes(w3: Web3, tx_hash: str) -> bytes | None:
-    """The bytes of transaction ``tx_hash`` (``0x`` and 64 hex digits); None where it is not of type 2 (EIP-1559).
+    """The bytes of transaction ``tx_hash`` (``0x`` and 64 hex digits); None where no bundle carries it.
 
-    A bundle's reader takes no other type. Raises ChainUnavailable where the node does not know the transaction, or
-    gives fields that do not hash to it.
+    That is a blob transaction, or one that names no chain (before EIP-155) and is good on any. Raises ChainUnavailable
+    where the node does not know the transaction, or gives fields that do not hash to it.
     """
     try:
         fields = w3.eth.get_transaction(HexBytes(tx_hash))
     except TransactionNotFound:
         raise _unusable(tx_hash, "does not give the transaction") from None
-    if fields.get("type") != _EIP_1559:
+    if fields.get("type", 0) not in _SIGNED:
         return None
     try:
         raw = signed_bytes(fields)
@@ -35,28 +44,43 @@ def read_signed_bytes(w3: Web3, tx_hash: str) -> bytes | None:
         raw = b""
     if "0x" + keccak(raw).hex() != tx_hash:
         raise _unusable(tx_hash, "gives another transaction than")
-    return raw
+    return None if not fields.get("type", 0) and fields["v"] < _FIRST_V_OF_A_CHAIN else raw
 
 
 def signed_bytes(fields: Mapping[str, Any]) -> bytes:
-    """An EIP-1559 transaction as it was signed, from the fields that ``eth_getTransactionByHash`` names.
+    """A transaction as it was signed, from the fields that ``eth_getTransactionByHash`` names.
 
     Raises KeyError, TypeError or ValueError for fields that are missing or not of their kind.
     """
-    given: dict[str, Any] = {
-        "type": _EIP_1559,
-        **{name: fields[name] for name in ("chainId", "nonce", "maxPriorityFeePerGas", "maxFeePerGas", "gas")},
-        "value": fields["value"],
-        "data": HexBytes(fields["input"]),
-        "accessList": [
-            {"address": each["address"], "storageKeys": [HexBytes(key).to_0x_hex() for key in each["storageKeys"]]}
-            for each in fields["accessList"]
-        ],
-        **{name: int.from_bytes(HexBytes(fields[name]), "big") for name in ("v", "r", "s")},
-    }
-    if fields["to"] is not None:
-        given["to"] = fields["to"]
-    return bytes(TypedTransaction.from_dict(given).encode())
+    kind = int(fields.get("type", 0))
+    items = [_item(name, fields[name]) for name in _SIGNED[kind]]
+    signature = [_number(fields[name]) for name in ("v", "r", "s")]
+    return (bytes([kind]) if kind else b"") + bytes(rlp.encode([*items, *signature]))
+
+
+def _item(name: str, value: Any) -> Any:
+    match name:
+        case "to":
+            return b"" if value is None else HexBytes(value)
+        case "input":
+            return HexBytes(value)
+        case "accessList":
+            return [[HexBytes(each["address"]), [HexBytes(key) for key in each["storageKeys"]]] for each in value]
+        case "authorizationList":
+            return [
+                [
+                    _number(each["chainId"]),
+                    HexBytes(each["address"]),
+                    *(_number(each[name]) for name in ("nonce", "yParity", "r", "s")),
+                ]
+                for each in value
+            ]
+    return _number(value)
+
+
+def _number(value: Any) -> int:
+    """A number as web3 gives it: as one, or, where it formats none, in hex or as bytes."""
+    return value if isinstance(value, int) else int.from_bytes(HexBytes(value), "big")
 
 
 def _unusable(tx_hash: str, said: str) -> ChainUnavailable:

@@ -123,9 +123,11 @@ def test_fields_that_do_not_hash_to_the_transaction_are_not_taken(
     assert len(settled.events(proof, "anchor_confirmed")) == 1
 
 
-def test_a_recording_by_a_transaction_that_no_reader_takes_leaves_the_bundle_without_one(
-    node: Anvil, settled: Settled, chain: RpcChain
+@pytest.mark.parametrize("kind", ["legacy", "access list", "names no chain"])
+def test_a_recording_by_a_transaction_of_another_type(
+    node: Anvil, settled: Settled, chain: RpcChain, kind: str
 ) -> None:
+    """One that names no chain is good on any, so no reader takes it and the bundle has none."""
     proof = settled.prove(0, chain.anchor)
     register(node, settled, chain, proof)
     with settled.database.read() as tx:
@@ -133,10 +135,18 @@ def test_a_recording_by_a_transaction_that_no_reader_takes_leaves_the_bundle_wit
     given = (bytes.fromhex(recording.sla_id[2:]), recording.start_ns, recording.end_ns, 1, 1, 0, bytes(32))
     call = chain.anchor._chain.record_call(Statement(*given, recording.circuit_id, recording.signals, recording.proof))
     node.fund(CUSTOMER_ACCOUNT.address)
-    legacy = {"to": call.to, "data": call.data, "gas": call.gas_limit, "gasPrice": 10**10, "nonce": 0, "value": 0}
-    signed = CUSTOMER_ACCOUNT.sign_transaction({**legacy, "chainId": 31337})
+    fields = {"to": call.to, "data": call.data, "gas": call.gas_limit, "gasPrice": 10**10, "nonce": 0, "value": 0}
+    listed = [{"address": call.to, "storageKeys": ["0x" + "00" * 32]}]
+    fields |= {"access list": {"type": 1, "accessList": listed}}.get(kind, {})
+    fields |= {} if kind == "names no chain" else {"chainId": 31337}
+    signed = CUSTOMER_ACCOUNT.sign_transaction(fields)
     node.call("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
     settled.confirm(proof, chain.anchor, 1)
     (confirmed,) = settled.events(proof, "anchor_confirmed")
     assert confirmed.payload["tx_hash"] == "0x" + bytes(signed.hash).hex()
-    assert Recorded(node, chain, settled, proof, 0).case.bundle["anchor"] is None
+    recorded = Recorded(node, chain, settled, proof, 0)
+    if kind == "names no chain":
+        assert recorded.case.bundle["anchor"] is None
+    else:
+        assert signer(recorded) == CUSTOMER_ACCOUNT.address
+        assert recorded.case.bundle["anchor"]["raw_transaction"] == bytes(signed.raw_transaction).hex()

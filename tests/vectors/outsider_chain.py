@@ -1,5 +1,5 @@
-"""Proof, key and anchoring transaction as ``outsider`` checks them: section 10 of docs/attestation-format.md, EIP-1559
-and the recursive length prefix of the Ethereum yellow paper, EIP-2 and EIP-55."""
+"""Proof, key and anchoring transaction as ``outsider`` checks them: section 10 of docs/attestation-format.md, the
+recursive length prefix of the Ethereum yellow paper, EIP-2, 55, 155, 1559, 2930 and 7702."""
 
 from __future__ import annotations
 
@@ -145,28 +145,35 @@ def is_address(text: str) -> bool:
 
 
 def sent(raw: bytes) -> tuple[str, str, int, bytes]:
-    """Sender, target, chain and call data of a signed EIP-1559 transaction in its one spelling; it carries no value."""
-    assert raw[:1] == b"\x02"
+    """Sender, target, chain and call data of a signed transaction in its one spelling; it carries no value."""
     assert len(raw) <= 131_072
-    fields, ends = _fields(raw)
-    assert len(fields) == 12
-    chain, _, _, _, _, value, parity, r, s = (number(fields[i]) for i in (0, 1, 2, 3, 4, 6, 9, 10, 11))
-    to, data, access = fields[5], fields[7], fields[8]
+    kind = raw[:1] if raw[0] < 0xC0 else b""
+    fields, ends = _fields(raw, len(kind))
+    # How many fields, and where the one before the recipient is.
+    count, gas = {b"": (9, 2), b"\x01": (11, 3), b"\x02": (12, 4), b"\x04": (13, 4)}[kind]
+    assert len(fields) == count
+    *_, value, parity, r, s = (number(fields[i]) for i in (*range(gas + 1), gas + 2, -3, -2, -1))
+    to, data, lists = fields[gas + 1], fields[gas + 3], fields[gas + 4 : -3]
     assert isinstance(to, bytes)
     assert isinstance(data, bytes)
-    assert isinstance(access, list)
-    for address, keys in access:
+    assert all(isinstance(each, list) for each in lists)
+    for address, keys in lists[0] if lists else []:
         assert len(address) == 20
         assert all(isinstance(key, bytes) and len(key) == 32 for key in keys)
+    for chain, address, *numbers in lists[1] if len(lists) > 1 else []:
+        assert len(address) == 20
+        assert len([number(each) for each in (chain, *numbers)]) == 5
+    chain, parity = (number(fields[0]), parity) if kind else divmod(parity - 35, 2)
+    assert chain >= 0
     assert len(to) == 20
     assert value == 0
     assert parity < 2
     assert 0 < r < CURVE_ORDER
     assert 0 < s <= CURVE_ORDER // 2
-    body = raw[ends[0] : ends[9]]
+    body = raw[ends[0] : ends[-4]] + (b"" if kind else _number_spelled(chain) + b"\x80\x80")
     length = len(body).to_bytes((len(body).bit_length() + 7) // 8, "big")
     head = bytes([0xC0 + len(body)]) if len(body) <= 55 else bytes([0xF7 + len(length)]) + length
-    x, y = ecdsa_raw_recover(keccak(b"\x02" + head + body), (27 + parity, r, s))
+    x, y = ecdsa_raw_recover(keccak(kind + head + body), (27 + parity, r, s))
     return eip55(keccak(words(int(x), int(y)))[12:]), eip55(to), chain, data
 
 
@@ -177,9 +184,14 @@ def number(item: Any) -> int:
     return int.from_bytes(item, "big")
 
 
-def _fields(raw: bytes) -> tuple[list[Any], list[int]]:
+def _number_spelled(value: int) -> bytes:
+    digits = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return digits if len(digits) == 1 and value < 0x80 else bytes([0x80 + len(digits)]) + digits
+
+
+def _fields(raw: bytes, begin: int) -> tuple[list[Any], list[int]]:
     """The fields of the outermost list, and where each begins; the last number is the end of all."""
-    is_list, at, end = _span(raw, 1, len(raw))
+    is_list, at, end = _span(raw, begin, len(raw))
     assert is_list
     assert end == len(raw)
     fields, ends = [], [at]

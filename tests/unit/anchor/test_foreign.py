@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from eth_account import Account
-from eth_account.typed_transactions.typed_transaction import TypedTransaction
 from eth_utils import to_checksum_address
 from hexbytes import HexBytes
 from hypothesis import given
@@ -20,22 +19,27 @@ ENTRIES = st.fixed_dictionaries(
     {"address": ADDRESSES, "storageKeys": st.lists(WORDS.map(lambda word: "0x" + word.hex()), max_size=2)}
 )
 WEI = st.integers(0, 2**96)
+OTHER = Account.from_key(b"\x23" * 32)
 
 
 @st.composite
 def unsigned(draw: st.DrawFn) -> dict[str, Any]:
+    kind = draw(st.sampled_from([0, 1, 2, 4]))
     fields: dict[str, Any] = {
-        "type": 2,
         "chainId": draw(st.integers(1, 2**53)),
         "nonce": draw(st.integers(0, 2**32)),
-        "maxPriorityFeePerGas": draw(WEI),
-        "maxFeePerGas": draw(WEI),
         "gas": draw(st.integers(21_000, 2**40)),
         "value": draw(WEI),
         "data": draw(st.binary(max_size=100)),
-        "accessList": draw(st.lists(ENTRIES, max_size=2)),
     }
-    to = draw(st.none() | ADDRESSES)
+    fees = ("gasPrice",) if kind < 2 else ("maxPriorityFeePerGas", "maxFeePerGas")
+    fields |= {name: draw(WEI) for name in fees}
+    if kind:
+        fields |= {"type": kind, "accessList": draw(st.lists(ENTRIES, max_size=2))}
+    if kind == 4:
+        grant = {"chainId": fields["chainId"], "address": draw(ADDRESSES), "nonce": draw(st.integers(0, 9))}
+        fields["authorizationList"] = [OTHER.sign_authorization(grant)]
+    to = draw(ADDRESSES if kind == 4 else st.none() | ADDRESSES)
     return fields if to is None else {**fields, "to": to}
 
 
@@ -43,12 +47,17 @@ def unsigned(draw: st.DrawFn) -> dict[str, Any]:
 def test_fields_as_a_node_names_them_are_the_bytes_that_were_signed(fields: dict[str, Any], key: bytes) -> None:
     signed = Account.from_key(b"\x01" + key).sign_transaction(fields)
     raw = bytes(signed.raw_transaction)
-    decoded = TypedTransaction.from_bytes(HexBytes(raw)).as_dict()
+    grants = [
+        {"chainId": hex(each.chain_id), "address": "0x" + bytes(each.address).hex(), "nonce": hex(each.nonce)}
+        | {"yParity": hex(each.y_parity), "r": hex(each.r), "s": hex(each.s)}
+        for each in fields.get("authorizationList", [])
+    ]
     answer = {
         **{name: value for name, value in fields.items() if name != "data"},
         "to": fields.get("to"),
         "input": HexBytes(fields["data"]),
-        "v": decoded["v"],
+        "authorizationList": grants,
+        "v": signed.v,
         "r": HexBytes(signed.r),
         "s": HexBytes(signed.s),
     }

@@ -22,6 +22,7 @@ from ledger.attest.evm_tx import (
 )
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid, SlaLedgerError, TransactionInvalid
+from tests.vectors import outsider_chain
 
 ISSUER = Account.from_key(b"\x21" * 32)
 CUSTOMER = Account.from_key(b"\x22" * 32)
@@ -200,9 +201,12 @@ def _longer_header() -> bytes:
 
 SPELLINGS: dict[str, tuple[bytes, str]] = {
     "bytes after the end": (honest() + b"\x00", "after its end"),
-    "a legacy type": (honest()[1:], "type 2"),
-    "an access list type": (b"\x01" + honest()[1:], "type 2"),
-    "nothing": (b"", "type 2"),
+    "no type": (honest()[1:], "12 fields, not 9"),
+    "an access list type": (b"\x01" + honest()[1:], "12 fields, not 11"),
+    "a blob type": (b"\x03" + honest()[1:], "of no type"),
+    "a delegating type": (b"\x04" + honest()[1:], "12 fields, not 13"),
+    "a type of a text": (b"\x80", "of no type"),
+    "nothing": (b"", "of no type"),
     "only the type": (b"\x02", "not an RLP list"),
     "a string": (b"\x02\x80", "not an RLP list"),
     "eleven fields": (_encoded(_fields()[:11]), "fields"),
@@ -249,6 +253,112 @@ def test_an_r_that_is_on_no_curve_is_refused() -> None:
             messages.append(error.message)
     assert messages
     assert all("no key made" in message for message in messages)
+
+
+# --- types that others may send -----------------------------------------------------------------
+
+ACCESS = [{"address": STRANGER.address, "storageKeys": ["0x" + "07" * 32]}]
+
+
+def of_type(kind: int, account: Any = CUSTOMER, **changes: Any) -> bytes:
+    """The recording signed as that type by eth-account."""
+    price = {"gasPrice": 10**10} if kind < 2 else {"maxFeePerGas": 10**10, "maxPriorityFeePerGas": 10**9}
+    fields = {
+        "chainId": CHAIN,
+        "nonce": 3,
+        "gas": 500_000,
+        "to": REGISTRY,
+        "value": 0,
+        "data": record_calldata(RECORDING),
+    }
+    fields |= price
+    if kind:
+        fields |= {"type": kind, "accessList": ACCESS}
+    if kind == 4:
+        grant = {"chainId": CHAIN, "address": STRANGER.address, "nonce": 0}
+        fields["authorizationList"] = [STRANGER.sign_authorization(grant)]
+    return bytes(account.sign_transaction(fields | changes).raw_transaction)
+
+
+TYPES = (0, 1, 2, 4)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_type_is_read_and_records(kind: int) -> None:
+    raw = of_type(kind)
+    tx = decode_transaction(raw)
+    assert (tx.type, tx.sender, tx.chain_id, tx.nonce) == (kind, CUSTOMER.address, CHAIN, 3)
+    assert tx.max_fee_per_gas_wei == 10**10
+    check(raw)
+    assert outsider_chain.sent(raw) == (tx.sender, tx.to, tx.chain_id, tx.data)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_of_any_type_another_chain_recipient_signer_or_value_records_nothing_here(kind: int) -> None:
+    for raw, reason in (
+        (of_type(kind, chainId=1), "for chain 1, not"),
+        (of_type(kind, to=STRANGER.address), "not to the registry"),
+        (of_type(kind, STRANGER), "no party"),
+        (of_type(kind, value=1), "carries value"),
+    ):
+        with pytest.raises(TransactionInvalid, match=reason):
+            check(raw)
+
+
+def _legacy(v: int) -> bytes:
+    fields = list(rlp.decode(of_type(0)))
+    fields[6] = rlp.sedes.big_endian_int.serialize(v)
+    return bytes(rlp.encode(fields))
+
+
+def test_a_legacy_transaction_that_names_no_chain_is_refused_since_it_is_good_on_any() -> None:
+    unbound = of_type(0, chainId=None)
+    assert rlp.decode(unbound)[6] in (b"\x1b", b"\x1c")
+    assert "good on any" in refused(unbound)
+    for v in (0, 1, 26, 27, 28, 34):
+        assert "good on any" in refused(_legacy(v))
+
+
+@pytest.mark.parametrize("v", [35, 36, 2 * CHAIN + 33, 2 * CHAIN + 37, 2 * CHAIN + 38, 37, 38])
+def test_a_v_of_another_chain_is_of_another_signer_on_another_chain(v: int) -> None:
+    """The chain is in what was signed, so with another v the key that comes out, if any, is nobody's."""
+    with pytest.raises(TransactionInvalid, match=rf"for chain {(v - 35) // 2}, not|no key made"):
+        check(_legacy(v))
+    with pytest.raises(TransactionInvalid, match=r"who is no party|no key made"):
+        check(_legacy(v), chain_id=(v - 35) // 2)
+
+
+@settings(max_examples=150, deadline=None)
+@given(kind=st.sampled_from([0, 1, 4]), position=st.integers(0, 10_000), flip=st.integers(1, 255))
+def test_no_changed_byte_of_another_type_goes_unnoticed(kind: int, position: int, flip: int) -> None:
+    raw = bytearray(_of_type_once(kind))
+    raw[position % len(raw)] ^= flip
+    with pytest.raises(SlaLedgerError):
+        check(bytes(raw))
+
+
+_of_type_once = cache(of_type)
+
+
+def _delegating(index: int, value: Any) -> bytes:
+    fields = list(rlp.decode(of_type(4)[1:]))
+    fields[index] = value
+    return b"\x04" + bytes(rlp.encode(fields))
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (_delegating(9, b"\x01"), "list of authorizations"),
+        (_delegating(9, [[b"\x01"]]), "list of authorizations"),
+        (_delegating(9, [[b"", b"\x01" * 19, b"", b"", b"\x01", b"\x01"]]), "list of authorizations"),
+        (_delegating(9, [[b"\0\1", b"\x01" * 20, b"", b"", b"\x01", b"\x01"]]), "leading zeros"),
+        (_delegating(5, b""), "20 bytes"),
+    ],
+    ids=["bytes", "short", "address", "zeros", "deployment"],
+)
+def test_a_delegation_is_well_formed(raw: bytes, reason: str) -> None:
+    assert reason in refused(raw)
 
 
 # --- what it records ---------------------------------------------------------------------------
