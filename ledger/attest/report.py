@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 DEV_KEY = "dev key"
+DEV_KEY_SAID = "the key was made on one machine: the issuer can forge this"
+"""Said wherever a proof under a development key is shown."""
 CHAIN = "chain"
 """How the names of checks begin that a node was asked for."""
 RECOUNT = "recount"

@@ -17,7 +17,7 @@ from ledger.attest.groth16 import check_proofs
 from ledger.attest.json_rpc import Ask
 from ledger.attest.opening import opening as check_opening
 from ledger.attest.recount import LoggedFacts, batches_named, recount
-from ledger.attest.report import CHAIN, DEV_KEY, RECOUNT, UNREADABLE, Exit, Line, Outcome, Report
+from ledger.attest.report import CHAIN, DEV_KEY, DEV_KEY_SAID, RECOUNT, UNREADABLE, Exit, Line, Outcome, Report
 from ledger.domain.canonical import parse_canonical, parse_json
 from ledger.domain.schema import Object
 from ledger.errors import DocumentInvalid, SlaLedgerError
@@ -140,7 +140,7 @@ def _report(
         lines += [_line(case, name, check) for name, check in _PROVED]
         dev = bundle["proof"]["manifest"]["dev_unsafe"]
         if dev:
-            lines.append(Line(DEV_KEY, Outcome.ASSUMED, "the key was made on one machine: the issuer can forge this"))
+            lines.append(Line(DEV_KEY, Outcome.ASSUMED, DEV_KEY_SAID))
     else:
         dev = False
         lines.append(Line("proof", Outcome.NOT_CHECKED, "the statement is unproved: " + _why_unproved(bundle)))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import yaml
 
+from ledger.attest.report import DEV_KEY_SAID
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log, read_whole_log
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import note, print_json, print_table
@@ -212,6 +213,7 @@ def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *,
                 "objectives": objective_documents(settlement),
                 "credit": {"currency": settlement.currency, "minor_units": credit},
                 "proof_hash": job.proof_hash,
+                "dev_key": job.dev_key,
                 "tx_hash": job.tx_hash,
                 "withheld_reason": withheld_reason(settlement),
                 "not_attestable": list(settlement.not_attestable),
@@ -225,6 +227,8 @@ def _print(job: MainJob, agreement: Agreement, services: Services, out: Path, *,
         click.echo(f"{reason} Unproved.")
     for reason in settlement.not_attestable:
         click.echo(f"Unproved: {reason}")
+    if job.dev_key:
+        click.echo(f"Development key: {DEV_KEY_SAID}")
     click.echo(f"Verify it:  sla-ledger verify {out}/bundle.json --trust {out}/trust.json --accept-dev")
     click.echo(f"Serve it:   sla-ledger up --data {out} --port 8000")
 

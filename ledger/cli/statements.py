@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from ledger.app.paging import Row, page_of, place_of
+from ledger.attest.report import DEV_KEY_SAID
 from ledger.cli.credit_changes import line_document, lines_table
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, counts_text
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT
-from ledger.cli.output import percent_floored, print_json, print_table
+from ledger.cli.output import note, percent_floored, print_json, print_table
 from ledger.cli.pages import (
     LISTED,
     MAX_LISTED,
@@ -77,6 +78,8 @@ def list_statements(
             for row in page.rows
         ],
     )
+    if any(_dev_key(row) for row in page.rows):
+        note(f"proofs under a development key are among these: {DEV_KEY_SAID}")
     tell_of_more(page)
 
 
@@ -114,6 +117,8 @@ def _print(row: Row, lines: Sequence[Row]) -> None:
         click.echo(f"facts    are taken until {instant_text(row['accepts_until_ns'])}")
     print_table(OBJECTIVE_COLUMNS, [_result(each) for each in row["objectives"]])
     click.echo(f"credit   {amount_text(row['credit'])}; proof {_proof_text(row)}")
+    if _dev_key(row):
+        click.echo(f"dev key  {DEV_KEY_SAID}")
     for reason in row["unattested_reasons"]:
         click.echo(f"unproved: {reason}")
     if lines:
@@ -152,6 +157,7 @@ def _document(row: Row) -> dict[str, Any]:
             for name in ("old", "new", "difference")
         },
         "proof_hash": attestation and attestation["proof_hash"],
+        "dev_key": attestation and attestation["dev_key"],
         "tx_hash": anchor and anchor["tx_hash"],
     }
 
@@ -162,3 +168,7 @@ def _proof_text(row: Row) -> str:
     if row["attestation"] is not None:
         return "proved"
     return "due" if row["attestable"] else "none"
+
+
+def _dev_key(row: Row) -> bool:
+    return row["attestation"] is not None and bool(row["attestation"]["dev_key"])

@@ -31,6 +31,7 @@ class MainJob:
     batch: RecordedBatch
     statement: IssuedStatement
     proof_hash: str | None
+    dev_key: bool | None
     tx_hash: str | None
     bundle: bytes
     opening: bytes | None
@@ -118,6 +119,7 @@ def _evidence(services: Services, agreement: Agreement, batch: RecordedBatch, st
         batch=batch,
         statement=statement,
         proof_hash=None if proof is None else proof.payload["proof_hash"],
+        dev_key=None if proof is None else proof.payload["dev_key"],
         tx_hash=None if placed is None else placed.payload["tx_hash"],
         bundle=services.bundles.get(statement.id),
         opening=opening,

@@ -79,6 +79,16 @@ def test_of_each_period_the_newest_statement_is_listed(data: Path, capsys: pytes
     assert (every[0]["proof_hash"] is None, every[0]["tx_hash"] is None) == (False, False)
 
 
+def test_who_is_shown_a_proof_under_a_development_key_is_told_that_the_issuer_can_forge_it(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asked(capsys, data, "statements", "show", FIRST)["dev_key"] is True
+    out, _ = shown(capsys, data, "statements", "show", FIRST)
+    assert "the issuer can forge this" in out
+    _, err = shown(capsys, data, "statements", "list", "--all-versions")
+    assert "the issuer can forge this" in err
+
+
 def test_a_walk_by_pages_meets_each_once(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (("statements", "list", "--all-versions"), ("credits", "list")):
         met, after = [], ()
