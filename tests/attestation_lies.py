@@ -6,6 +6,8 @@ name of its case in brackets where it has several.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 _LIES = "circuits/test_lies.py"
 _REFUSED = f"{_LIES}::test_a_lie_is_refused_and_only_by_the_checks"
 _INCIDENTS = "circuits/test_incident_credit.py::test_a_lie_is_refused_and_only_by_the_checks"
@@ -100,6 +102,10 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         "unit/anchor/test_sender_and_replay.py::test_a_dev_key_is_refused_before_anything_is_sent",
         f"{_PROOFS}::test_a_lie_fails_in_its_check[context: another chain]",
     ),
+    "a proof under a development key shown as if it meant something": (
+        "unit/attest/test_verification.py::test_a_development_key_must_be_accepted_by_name",
+        "unit/cli/test_lists.py::test_who_is_shown_a_proof_under_a_development_key_is_told_that_the_issuer_can_forge_it",
+    ),
     "a development key called sound": (
         f"{_PROOFS}::test_a_lie_fails_in_its_check[proof: a development key called sound]",
         "circuits/test_prover.py::test_a_key_that_claims_to_be_safe_is_not_a_development_key",
@@ -112,6 +118,13 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
     "a key that does not belong to its circuit": (
         "circuits/test_prover.py::test_a_changed_circuit_gets_another_key",
         "circuits/test_prover.py::test_a_damaged_key_is_made_again",
+    ),
+    "proofs that are mixed up when many are made at a time": (
+        "circuits/test_parallel_proofs.py::test_eight_proofs_at_a_time_all_hold",
+    ),
+    "a circuit that says something else than the settlement": (
+        "circuits/test_model_equals_circuit.py::test_circuit_proves_what_the_model_says",
+        "circuits/test_larger_circuits.py",
     ),
     # --- windows, counts, credit ---
     "a bad window that is zeroed, dropped or excluded": (
@@ -128,6 +141,30 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         "unit/attest/test_recount.py::test_what_no_seal_names_is_counted",
     ),
     "other counts sealed afterwards": (f"{_BUNDLES}[telemetry: other counts sealed, signed and logged]",),
+    "a signature over the telemetry that the collector did not make": (
+        f"{_BUNDLES}[telemetry: signed by another collector]",
+        "unit/attest/test_babyjub.py::test_another_signature_is_none",
+        "unit/attest/test_babyjub.py::test_an_identity_key_would_accept_any_message_so_it_is_refused",
+    ),
+    "a probe whose signature is missing or false": (
+        "unit/attest/test_probe_checks.py::test_a_missing_one_fails_where_the_terms_require_it",
+        "unit/attest/test_probe_checks.py::test_a_false_one_fails",
+        "unit/attest/test_probe_checks.py::test_the_collector_signs_for_nobody_else",
+    ),
+    "blocks sealed before they were over, or long after": (
+        "unit/attest/test_seal_checks.py::test_a_seal_is_on_time_with_its_grace",
+        "unit/attest/test_seal_checks.py::test_a_block_that_was_sealed_anew_is_said_to_be_with_its_reason",
+    ),
+    "maintenance that was announced afterwards": (
+        "unit/attest/test_announcement_checks.py::test_an_announcement_after_the_window_s_start_is_no_announcement",
+        "unit/attest/test_exclusion_checks.py::test_a_lie_about_exclusions_is_found",
+    ),
+    "a log that shows others something else": (
+        "unit/attest/test_witness_quorum.py::test_too_few_pinned_witnesses",
+        "unit/attest/test_witness_quorum.py::test_a_cosignature_of_another_tree_is_false",
+        "contracts/test_batches.py::test_a_log_does_not_shrink",
+        "contracts/test_batches.py::test_one_size_has_one_root",
+    ),
     "a block sealed twice": (
         f"{_BUNDLES}[telemetry: a block sealed twice]",
         "unit/attest/test_equivocation.py",
@@ -212,3 +249,46 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_NODE}::test_a_node_that_hides_a_restatement_is_believed_so_every_line_says_by_this_node",
     ),
 }
+
+GROUPS = {
+    "good traffic invented in unused tail windows": "The nine lies of the first sketch",
+    "an incident dropped": "Incidents",
+    "a proof under a key without contribution": "Proofs and keys",
+    "a bad window that is zeroed, dropped or excluded": "Windows, counts, credit",
+    "another chain, registry, period or version": "The registry",
+    "a statement anchored twice or never": "Anchoring, and nodes",
+}
+"""The lie with which a group begins in docs/threats.md, and what the group is called there."""
+
+HEAD = """# What was tried against statements
+
+A dishonest provider holds the issuer's key, the log's key, the collector's key, and chooses every number that it is not
+held to. Observers see the chain, and a node may answer what it likes. Each lie below is told by the tests beside it:
+refused, or shown to the reader where nothing could refuse it. What no bundle can show stands in
+[attestation-format.md](attestation-format.md#verifying), and `sla-ledger verify` repeats it under every report.
+
+This page is written by `python -m tests.attestation_lies`, and a test holds it to the tests that there are.
+"""
+
+
+def page() -> str:
+    """docs/threats.md."""
+    lines = [HEAD]
+    for lie, tests in ATTESTATION_LIES.items():
+        if lie in GROUPS:
+            lines.append(f"\n## {GROUPS[lie]}\n\n| lie | tried by |\n|---|---|\n")
+        lines.append(f"| {lie} | {'<br>'.join(map(_link, tests))} |\n")
+    return "".join(lines)
+
+
+def _link(test: str) -> str:
+    path, _, name = test.partition("::")
+    function, _, case = name.removesuffix("]").partition("[")
+    words = (function or Path(path).stem).removeprefix("test_").replace("_", " ")
+    # Groups of cases are named "group: case".
+    told = f"{words}: {case.rpartition(': ')[2].replace('_', ' ')}" if case else words
+    return f"[{told}](../tests/{path})"
+
+
+if __name__ == "__main__":
+    (Path(__file__).resolve().parents[1] / "docs" / "threats.md").write_text(page())

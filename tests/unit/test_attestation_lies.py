@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attestation_lies import ATTESTATION_LIES
+from tests.attestation_lies import ATTESTATION_LIES, GROUPS, page
 
 TESTS = Path(__file__).resolve().parents[1]
 CASES_ELSEWHERE = {
@@ -53,3 +53,9 @@ def test_every_lie_is_tried_by_the_tests_it_names(lie: str) -> None:
 def test_the_nine_lies_of_the_first_sketch_come_first() -> None:
     nine = list(ATTESTATION_LIES)[:9]
     assert all(test.startswith("circuits/") for lie in nine for test in ATTESTATION_LIES[lie])
+
+
+def test_the_page_of_threats_is_that_of_these_lies() -> None:
+    written = (TESTS.parent / "docs" / "threats.md").read_text()
+    assert written == page(), "run python -m tests.attestation_lies"
+    assert GROUPS.keys() <= ATTESTATION_LIES.keys()
