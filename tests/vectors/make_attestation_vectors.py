@@ -37,6 +37,7 @@ from ledger.merkle.checkpoint import parse_checkpoint
 from ledger.merkle.hasher import leaf_hash
 from tests.support import examples
 from tests.support.secrets import Secrets, vector_seed
+from tests.vectors import further_vectors
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "attestation-vectors.json"
 FILES = ("bundle", "bundle_next_day", "bundle_withheld")
@@ -111,6 +112,7 @@ def _agreement(case: Case) -> Any:
         "ed25519 seeds": {name: vector_seed(name).hex() for name in ("issuer", "customer")},
         "signatures": agreement.document["signatures"],
         "sla_id": "0x" + case.sla_id.hex(),
+        "notice": further_vectors.notice(case),
     }
 
 
@@ -159,6 +161,8 @@ def _seal(case: Case) -> Any:
             "r8": sealed["signature"]["r8"],
             "s": sealed["signature"]["s"],
         },
+        "probe": further_vectors.probe(case),
+        "sealed anew": further_vectors.sealed_anew(case),
     }
 
 
@@ -356,6 +360,7 @@ def _incident_credit(name: str, claim: IncidentClaim) -> dict[str, Any]:
         "ctx": str(claim.ctx),
         "credit": str(found.credit),
         "signals": [str(value) for value in found.signals.as_tuple()],
+        "steps": further_vectors.incident_steps(claim),
     }
 
 
@@ -400,6 +405,8 @@ def _proof(case: Case) -> Any:
         "proof": proof.hex(),
         "proof_hash": statement.proof_hash(proof).hex(),
         "leaf": leaf.hex(),
+        "versions": further_vectors.versions(case),
+        "small batches": further_vectors.small_batches(case, leaf),
         "batch": _batch(case, [leaf, beside, *(keccak256(bytes([n])) for n in range(3))]),
     }
 
@@ -433,6 +440,9 @@ def _entry(case: Case) -> Any:
         "entry": canonical_bytes(event["header"]).decode(),
         "leaf_hash": leaf_hash(canonical_bytes(event["header"])).hex(),
         "inclusion": {"seq": event["seq"], "path": event["inclusion"]},
+        "other entries": further_vectors.commitments(case),
+        "differences": further_vectors.deltas(case),
+        "cosignature": further_vectors.cosignature(case),
         "checkpoint": {
             "ed25519 seed": vector_seed("log").hex(),
             "vkey": key.key.vkey(),
