@@ -24,21 +24,26 @@ class NodeToolchain:
 
     def snarkjs(self, *arguments: str) -> list[str]:
         """The command line of snarkjs with these arguments. Raises ProverUnavailable."""
-        return [self._node(), str(self._file("snarkjs/build/cli.cjs")), *arguments]
+        return [self._node(), str(self.file("snarkjs/build/cli.cjs")), *arguments]
 
     def circom(self, *arguments: str) -> list[str]:
         """The command line of circom2. It finds nothing that is not below the folder it runs in.
 
         Raises ProverUnavailable.
         """
-        return [self._node(), str(self._file("circom2/cli.js")), *arguments]
+        return [self._node(), str(self.file("circom2/cli.js")), *arguments]
+
+    def esbuild(self, *arguments: str) -> list[str]:
+        """The command line of esbuild (as WebAssembly) with these arguments. Raises ProverUnavailable."""
+        return [self._node(), str(self.file("esbuild-wasm/bin/esbuild")), *arguments]
 
     @property
     def circomlib(self) -> Path:
         """The folder of circomlib's circuits. Raises ProverUnavailable."""
-        return self._file("circomlib/circuits")
+        return self.file("circomlib/circuits")
 
-    def _file(self, name: str) -> Path:
+    def file(self, name: str) -> Path:
+        """A file or folder of an installed package. Raises ProverUnavailable."""
         path = self.modules / name
         if not path.exists():
             raise ProverUnavailable(

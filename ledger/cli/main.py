@@ -38,6 +38,7 @@ COMMANDS = {
     "trust": Subcommand("ledger.cli.evidence:trust", "Export pins to check bundles against.", "server,prove"),
     "explain": Subcommand("ledger.cli.explain:explain", "Show every number of a statement or bundle."),
     "verify": Subcommand("ledger.cli.verify:verify", "Verify bundles of statements, offline or with a node."),
+    "verify-page": Subcommand("ledger.cli.verify_page:verify_page", "Write a page that verifies bundles in a browser."),
     "equivocation": Subcommand("ledger.cli.equivocation:equivocation", "Prove that a log contradicts itself."),
     "probe": Subcommand("ledger.cli.probe:probe", "Sign what was sealed, as the customer's probe."),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),

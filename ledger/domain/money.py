@@ -32,6 +32,8 @@ _TWO_DIGIT = frozenset(
     NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP
     STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VES WST XCD YER ZAR ZMW ZWG""".split()
 )
+CURRENCIES = (*sorted({*_EXPONENTS, *_TWO_DIGIT}),)
+"""The codes of all currencies that are known here."""
 
 
 class Rounding(StrEnum):

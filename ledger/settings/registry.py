@@ -129,7 +129,7 @@ SETTINGS: Final = (
         "SLA_LEDGER_NODE_MODULES",
         Topic.PROVING,
         "`toolchain/node_modules` in a clone",
-        "folder with snarkjs, circom2 and circomlib, for the prover `snarkjs` and for `keys ceremony-check`",
+        "folder with the packages of toolchain/, for the prover `snarkjs`, `keys ceremony-check` and `verify-page`",
         CHAIN_USERS,
     ),
     Setting(

@@ -1,0 +1,96 @@
+// The members of documents that this page knows. The schemas in it may come to have more than its checks look at; what
+// such a member would say is then not checked, and said so, instead of being passed over.
+
+const EVENT = ["seq", "header", "payload", "salt", "inclusion"];
+const KNOWN = {
+  bundle: [
+    "format",
+    "agreement",
+    "statement",
+    "seals",
+    "log",
+    "context",
+    "telemetry",
+    "base",
+    "credit_salt",
+    "proof",
+    "anchor",
+    "issuer_signature",
+    "announcements",
+    "previous",
+    "ended_by",
+    "notice",
+  ],
+  "bundle.statement": EVENT,
+  "bundle.log": ["vkey", "checkpoint"],
+  "bundle.context": ["chain_id", "registry", "prev_ctx", "prev_signals"],
+  "bundle.telemetry": ["root", "windows", "blocks", "signature", "probe_signature"],
+  "bundle.base": ["salt"],
+  "bundle.proof": ["circuit", "signals", "proof", "verification_key", "manifest"],
+  "bundle.proof.manifest": ["circuit", "circuit_id", "dev_unsafe"],
+  "bundle.anchor": ["raw_transaction", "tx_hash", "block_number", "block_hash"],
+  "bundle.agreement": [
+    "apiVersion",
+    "kind",
+    "nonce",
+    "parties",
+    "collector",
+    "service",
+    "tier",
+    "business_level",
+    "effective",
+    "timezone",
+    "period",
+    "window",
+    "source",
+    "missing_windows",
+    "coverage_floor",
+    "grace",
+    "objectives",
+    "exclusions",
+    "compensation",
+    "anchor",
+    "step",
+    "day_start",
+    "partial_periods",
+    "signatures",
+    "settlement",
+    "closing",
+    "probe",
+    "maintenance",
+    "carve_outs",
+  ],
+  "bundle.agreement.compensation": [
+    "currency",
+    "rules",
+    "tiers_combine",
+    "rules_combine",
+    "caps",
+    "minimum",
+    "rounding",
+    "credit_visibility",
+    "base",
+    "charges",
+  ],
+  trust: [
+    "format",
+    "log",
+    "issuer_ed25519_public_key",
+    "customer_ed25519_public_key",
+    "circuits",
+    "chain_id",
+    "registry",
+    "log_keys",
+    "witnesses",
+    "tenant",
+  ],
+  opening: ["format", "statement_id", "windows", "salts"],
+};
+
+/** The paths of members that no check here looks at. */
+export function* unknownMembers(documents) {
+  for (const [path, known] of Object.entries(KNOWN)) {
+    const value = path.split(".").reduce((node, key) => node?.[key], documents);
+    for (const key of Object.keys(value ?? {})) if (!known.includes(key)) yield `${path}.${key}`;
+  }
+}
