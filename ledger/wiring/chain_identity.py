@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eth_account import Account
-
-from ledger.anchor.chain import registry_address
-from ledger.anchor.embedded import EmbeddedChain
-from ledger.anchor.registration import registration_digest, registration_typed_data
 from ledger.app.evidence import Registration
 from ledger.app.ports import Database
 from ledger.app.queries import ChainStatus
-from ledger.wiring.chain import SHOWN_TRANSACTIONS, ChainAccounts, shown_transaction
+
+if TYPE_CHECKING:
+    from ledger.wiring.chain import ChainAccounts
 
 
 class ChainIdentity(NamedTuple):
@@ -24,9 +21,13 @@ class ChainIdentity(NamedTuple):
 
     def digest(self, registration: Registration) -> bytes:
         """``ledger.app.commands.RegistrationSigning``."""
+        from ledger.anchor.registration import registration_digest
+
         return registration_digest(registration, self.chain_id, self.registry)
 
     def typed_data(self, registration: Registration) -> dict[str, Any]:
+        from ledger.anchor.registration import registration_typed_data
+
         return registration_typed_data(registration, self.chain_id, self.registry)
 
     def signer(self, digest: bytes, signature: bytes) -> str | None:
@@ -56,6 +57,8 @@ class LazySigning:
 
 def recovered_signer(digest: bytes, signature: bytes) -> str | None:
     """The EIP-55 address that made a signature of 65 bytes; None where nobody can have."""
+    from eth_account import Account
+
     try:
         return str(Account._recover_hash(digest, signature=signature))
     except Exception:  # what a malformed signature raises depends on where it is malformed
@@ -64,12 +67,17 @@ def recovered_signer(digest: bytes, signature: bytes) -> str | None:
 
 def embedded_identity(accounts: ChainAccounts, genesis_timestamp_s: int) -> ChainIdentity:
     """The embedded chain's; it follows from genesis and deployer alone."""
+    from ledger.anchor.chain import registry_address
+    from ledger.anchor.embedded import EmbeddedChain
+
     chain = EmbeddedChain(accounts.genesis(genesis_timestamp_s))
     return ChainIdentity(chain.chain_id, registry_address(accounts.deployer.address))
 
 
 def stored_status(database: Database, identity: ChainIdentity) -> ChainStatus:
     """The transactions as they are stored, by a process that does not work the chain and so replays nothing."""
+    from ledger.wiring.chain import SHOWN_TRANSACTIONS, shown_transaction
+
     with database.read() as tx:
         total = tx.chain.count(identity.chain_id)
         newest = tx.chain.of_chain(identity.chain_id, newest=SHOWN_TRANSACTIONS)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from eth_account import Account
+from typing import TYPE_CHECKING, Any
 
 from ledger.attest import babyjub
 from ledger.domain.agreement import Agreement
 from ledger.wiring.collectors import COLLECTOR
 from ledger.wiring.keyring import Keyring
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 
 class DemoParties:
@@ -37,11 +38,17 @@ class DemoParties:
 
     def sign_registration(self, digest: bytes) -> bytes:
         """The customer's signature over a registration's EIP-712 digest: 65 bytes r, s, v."""
-        account = Account.from_key(self._keyring.secret("customer-evm"))
-        return bytes(Account.unsafe_sign_hash(digest, account.key).signature)
+        return bytes(self._account("customer").unsafe_sign_hash(digest).signature)
 
     def _keys(self, name: str) -> dict[str, str]:
         return {
             "ed25519_public_key": self._keyring.signing_key(name).public_key.hex(),
-            "evm_address": str(Account.from_key(self._keyring.secret(f"{name}-evm")).address),
+            "evm_address": str(self._account(name).address),
         }
+
+    def _account(self, name: str) -> LocalAccount:
+        # Loaded here, because it takes most of a second and few commands sign.
+        from eth_account import Account
+
+        account: LocalAccount = Account.from_key(self._keyring.secret(f"{name}-evm"))
+        return account

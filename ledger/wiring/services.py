@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ledger.app.block_seals import BlockSeals
 from ledger.app.bundles import LedgerBundles
@@ -41,8 +42,6 @@ from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
 from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
-from ledger.wiring.chain import ChainAccounts, OpenChain, RpcChain, open_chain
-from ledger.wiring.chain_accounts import chain_accounts
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
 from ledger.wiring.chain_watching import POLL_S as WATCH_POLL_S
 from ledger.wiring.chain_watching import chain_watches
@@ -59,6 +58,10 @@ from ledger.wiring.provers import chosen_provers
 from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work
 from ledger.wiring.storage import open_storage
 from ledger.wiring.witness_client import HttpWitness, read_witnesses
+
+if TYPE_CHECKING:
+    # Libraries of the chain take over a second to load, which a process that does not touch it need not spend.
+    from ledger.wiring.chain import ChainAccounts, OpenChain
 
 GUEST_KEY = "guest"
 EMBEDDED = WorkerSettings()
@@ -138,6 +141,8 @@ class Services:
         the directory is this process's alone from here on. Raises ``DataDirectoryInUse``. The chain of a node is for
         any number of processes.
         """
+        from ledger.wiring.chain import RpcChain, open_chain
+
         if self.chain_settings.rpc_url is not None:
             return RpcChain(self.database, self._chain_accounts(), self.chain_settings, self.clock)
         self._lock = DirectoryLock(self.folder)
@@ -157,6 +162,8 @@ class Services:
         return self.chain_identity
 
     def _chain_accounts(self) -> ChainAccounts:
+        from ledger.wiring.chain_accounts import chain_accounts
+
         return chain_accounts(self.keyring, self.chain_settings, os.environ)
 
     @cached_property

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledger.anchor.registry import RegistryAnchor
 from ledger.app import anchoring, attestations
 from ledger.app.outbox import Stage, StageWork
 from ledger.app.ports import Database
@@ -25,6 +24,7 @@ from ledger.ingest.traces import trace_ids
 from ledger.wiring.webhook_client import WebhookClient, sign
 
 if TYPE_CHECKING:
+    from ledger.anchor.registry import RegistryAnchor
     from ledger.wiring.services import Services
 
 CHAIN_RETRY_S = 0.5
