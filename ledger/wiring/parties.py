@@ -38,7 +38,9 @@ class DemoParties:
 
     def sign_registration(self, digest: bytes) -> bytes:
         """The customer's signature over a registration's EIP-712 digest: 65 bytes r, s, v."""
-        return bytes(self._account("customer").unsafe_sign_hash(digest).signature)
+        from eth_typing import Hash32
+
+        return bytes(self._account("customer").unsafe_sign_hash(Hash32(digest)).signature)
 
     def _keys(self, name: str) -> dict[str, str]:
         return {
