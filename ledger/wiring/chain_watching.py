@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from ledger.anchor.watched import WatchedRegistry
 from ledger.app.chain_watch import ChainWatch
 from ledger.app.ports import Database
 from ledger.domain.instant import Clock
 from ledger.errors import ChainUnavailable
 from ledger.settings import ChainSettings
-from ledger.wiring.chain import OpenChain, RpcChain
+
+if TYPE_CHECKING:
+    from ledger.anchor.watched import WatchedRegistry
+    from ledger.wiring.chain import OpenChain
 
 POLL_S = 1.0
 """How often it is asked, of the database alone, whether a look is due."""
@@ -46,6 +49,8 @@ def chain_watches(
         return ChainWatches(())
 
     def watched() -> WatchedRegistry:
+        from ledger.wiring.chain import RpcChain
+
         opened = chain()
         if not isinstance(opened, RpcChain):
             raise ChainUnavailable("the chain that is open is not a node's", retry_after_s=POLL_S)
