@@ -22,6 +22,7 @@ from ledger.errors import ChainUnavailable
 CONNECT_TIMEOUT_S: Final = 3.0
 REQUEST_TIMEOUT_S: Final = 10.0
 RETRY_AFTER_S: Final = 5
+HOME_SETTING: Final = "SLA_LEDGER_CHAIN_RPC"
 
 # Where an error may be what a contract or the pool of transactions says about what was asked.
 _JUDGED: Final = frozenset({"eth_call", "eth_sendRawTransaction"})
@@ -39,7 +40,7 @@ class RpcProvider(HTTPProvider):
         *,
         timeout_s: float = REQUEST_TIMEOUT_S,
         called: str = "the node",
-        setting: str = "SLA_LEDGER_CHAIN_RPC",
+        setting: str = HOME_SETTING,
     ) -> None:
         # Repeating is the outbox's business: what waits here would hold a worker.
         super().__init__(URI(url), {"timeout": (CONNECT_TIMEOUT_S, timeout_s)}, exception_retry_configuration=None)
@@ -79,12 +80,12 @@ class RpcProvider(HTTPProvider):
         ) from None
 
 
-def rpc_web3(url: str, *, timeout_s: float = REQUEST_TIMEOUT_S) -> Web3:
-    """A web3 object over the node at ``url``."""
+def rpc_web3(url: str, *, timeout_s: float = REQUEST_TIMEOUT_S, setting: str = HOME_SETTING) -> Web3:
+    """A web3 object over the node at ``url``, which ``setting`` names."""
     # At their lowest level these write whole URLs.
     for name in ("urllib3", "web3"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    return Web3(RpcProvider(url, timeout_s=timeout_s))
+    return Web3(RpcProvider(url, timeout_s=timeout_s, setting=setting))
 
 
 def shown_host(url: str) -> str:

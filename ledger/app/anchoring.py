@@ -115,7 +115,19 @@ def confirm_statement(
 def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Material:
     statement = issued_event(tx, proof["statement_id"]).payload
     earlier = proved_before(tx, statement)
-    recording = Recording(
+    recording = recording_of(tx, proof)
+    if earlier:
+        signals = _previous_signals(tx, proof, earlier[-1].payload["statement_id"])
+        recording = replace(recording, previous_signals=signals)
+    key = json.loads(tx.batches.get(proof["verification_key"]))
+    registered = load_timeline(tx, proof["sla_id"], attestor).of_document(statement["doc_sha256"])
+    return _Material(recording, key, proof["dev_key"], registered)
+
+
+def recording_of(tx: Transaction, proof: Mapping[str, Any]) -> Recording:
+    """What an ``attestation_recorded`` payload proves, without the signals of the statement that it replaces."""
+    statement = issued_event(tx, proof["statement_id"]).payload
+    return Recording(
         sla_id=proof["sla_id"],
         start_ns=int(statement["start_ns"]),
         end_ns=int(statement["end_ns"]),
@@ -123,17 +135,13 @@ def _load(tx: Transaction, proof: Mapping[str, Any], attestor: Attestor) -> _Mat
             int(proof["chain_id"]),
             proof["registry"],
             statement["terms_version"],
-            len(earlier) + 1,
+            len(proved_before(tx, statement)) + 1,
             int(proof["previous_ctx"]),
         ),
         circuit_id=bytes.fromhex(proof["circuit_id"]),
         signals=tuple(int(signal) for signal in proof["signals"]),
         proof=bytes.fromhex(proof["proof"]),
-        previous_signals=_previous_signals(tx, proof, earlier[-1].payload["statement_id"]) if earlier else (),
     )
-    key = json.loads(tx.batches.get(proof["verification_key"]))
-    registered = load_timeline(tx, proof["sla_id"], attestor).of_document(statement["doc_sha256"])
-    return _Material(recording, key, proof["dev_key"], registered)
 
 
 def _previous_signals(tx: Transaction, proof: Mapping[str, Any], replaced: str) -> tuple[int, ...]:

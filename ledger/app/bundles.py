@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
 from ledger.app.agreements import AGREEMENT_TERMINATED, timeline_of
 from ledger.app.attestations import anchored, confirmed, proved
+from ledger.app.bundle_roots import bundle_roots, placed_members
+from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Transaction
 from ledger.app.probe import probe_signature
 from ledger.app.sealing import collector_signature, load_salts, seals_of
@@ -42,12 +43,13 @@ class LedgerBundles:
     database: Database
     vkey_at: Callable[[Transaction, int], str]
     sign: Sign
+    attestor: Attestor
 
     def get(self, statement_id: str, tenant: str = DEFAULT_TENANT) -> bytes:
         """The bundle of a statement of one tenant; raises ``NotFound``."""
         with self.database.of_tenant(tenant).read() as tx:
             vkey = self.vkey_at(tx, tx.log.checkpoint_size() or 0)
-            return build_bundle(tx, statement_id, vkey=vkey, sign=self.sign)
+            return build_bundle(tx, statement_id, vkey=vkey, sign=self.sign, attestor=self.attestor)
 
 
 def signing_message(bundle: Mapping[str, Any]) -> bytes:
@@ -55,7 +57,7 @@ def signing_message(bundle: Mapping[str, Any]) -> bytes:
     return SIGNING_PREFIX + canonical_bytes({key: bundle[key] for key in bundle if key != "issuer_signature"})
 
 
-def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -> bytes:
+def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign, attestor: Attestor) -> bytes:
     """The canonical bytes of a statement's bundle, under the newest checkpoint.
 
     ``vkey`` is the log's verifier key. Raises ``NotFound`` for an unknown statement, or where no checkpoint that
@@ -83,10 +85,12 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign) -
         "base": None,
         "credit_salt": None,
         "proof": None,
-        "anchor": None if anchor_event is None else _anchor(tx, anchor_event),
+        "anchor": None if anchor_event is None else placed_members(tx, anchor_event.payload),
     }
     if proof_event is not None:
         bundle |= _proof(tx, issued, proof_event.payload, document)
+    if roots := bundle_roots(tx, statement, proof_event, attestor):
+        bundle["roots"] = roots
     if announced := _announcements(tx, statement, terms, size):
         bundle["announcements"] = announced
     if issued["statement_version"] > 1:
@@ -219,25 +223,3 @@ def _proof(
             },
         },
     }
-
-
-def _anchor(tx: Transaction, event: StoredEvent) -> dict[str, Any] | None:
-    """None where another party's transaction is of a type that no reader takes: nobody could check it."""
-    placed = event.payload
-    raw = _signed_bytes(tx, placed)
-    if raw is None:
-        return None
-    return {
-        "raw_transaction": raw.hex(),
-        "tx_hash": placed["tx_hash"],
-        "block_number": placed["block_number"],
-        "block_hash": placed["block_hash"],
-    }
-
-
-def _signed_bytes(tx: Transaction, placed: Mapping[str, Any]) -> bytes | None:
-    if "raw_transaction" in placed:
-        return tx.batches.get(placed["raw_transaction"])
-    with suppress(NotFound):
-        return tx.chain.by_hash(placed["tx_hash"]).raw
-    return None

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.window import Window
+from ledger.merkle.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,18 @@ class Attestor(Protocol):
 
     def leaf(self, recording: Recording) -> bytes:
         """The statement as a leaf of a batch root."""
+        ...
+
+    def batch_root(self, leaves: Sequence[bytes]) -> bytes:
+        """The root over leaves, in any order; zeros where there is none."""
+        ...
+
+    def batch_path(self, leaves: Sequence[bytes], leaf: bytes) -> tuple[bytes, ...]:
+        """The siblings on the way from a leaf to that root, lowest first. Raises ``NotFound`` for another's leaf."""
+        ...
+
+    def batch_node(self, checkpoint: Checkpoint, batch_root: bytes) -> bytes:
+        """What is anchored of a batch: its root bound to a checkpoint of the ledger."""
         ...
 
 
@@ -215,3 +228,25 @@ class VerifySignature(Protocol):
     """Ed25519 verification: False on anything that does not hold, never an exception."""
 
     def __call__(self, public_key: bytes, message: bytes, signature: bytes) -> bool: ...
+
+
+class RootPublisher(Protocol):
+    """The batch side of a registry on some chain, in the name of one account."""
+
+    @property
+    def chain_id(self) -> int: ...
+
+    @property
+    def registry(self) -> str: ...
+
+    @property
+    def issuer(self) -> str:
+        """The account that publishes, in EIP-55 form."""
+        ...
+
+    def publish(self, checkpoint: Checkpoint, batch_root: bytes) -> Standing:
+        """Publish a batch; the same again changes nothing. Where its transaction stands now.
+
+        Raises ``AnchorRefused``, and ``ChainUnavailable`` where it is not included yet.
+        """
+        ...

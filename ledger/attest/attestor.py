@@ -8,6 +8,7 @@ from ledger.app.evidence import Attestation, Recording, Salts, Seal, StatementCo
 from ledger.attest import statement, telemetry
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import context_value, sla_id, window_counts
+from ledger.attest.batch import NO_STATEMENTS, Batch, batch_node
 from ledger.attest.circuits import Circuit
 from ledger.attest.inputs import circuit_inputs
 from ledger.attest.model import PeriodClaim, evaluate
@@ -18,6 +19,7 @@ from ledger.domain.proration import terms_for
 from ledger.domain.settlement import attestability
 from ledger.domain.window import Window
 from ledger.errors import Refused
+from ledger.merkle.checkpoint import Checkpoint
 
 
 class CircuitAttestor:
@@ -111,6 +113,15 @@ class CircuitAttestor:
     def leaf(self, recording: Recording) -> bytes:
         signals = statement.Signals(*recording.signals)
         return statement.leaf(signals, statement.proof_hash(recording.proof), recording.circuit_id)
+
+    def batch_root(self, leaves: Sequence[bytes]) -> bytes:
+        return Batch.of(leaves).root if leaves else NO_STATEMENTS
+
+    def batch_path(self, leaves: Sequence[bytes], leaf: bytes) -> tuple[bytes, ...]:
+        return Batch.of(leaves).path(leaf)
+
+    def batch_node(self, checkpoint: Checkpoint, batch_root: bytes) -> bytes:
+        return batch_node(checkpoint, batch_root)
 
     def _circuit_for(self, windows: int) -> Circuit:
         for circuit in self._circuits:

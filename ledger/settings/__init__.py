@@ -34,6 +34,7 @@ from ledger.settings.prover import (
     ProverSettings,
 )
 from ledger.settings.reading import MAX_SECONDS
+from ledger.settings.roots import DEFAULT_ROOTS_AFTER_S, LONGEST_ROOTS_AFTER_S, MOST_IN_A_BATCH, RootSettings
 from ledger.settings.server import DEFAULT_HOST, DEFAULT_PORT, ServerSettings, read_settings
 from ledger.settings.webhooks import webhooks_reach_private
 from ledger.settings.workers import DEFAULT_LEASE_S, DEFAULT_RING_AGAIN_S, DEFAULT_SCHEDULE_S, WorkerSettings
@@ -50,11 +51,13 @@ __all__ = [
     "DEFAULT_RATE",
     "DEFAULT_REPLACE_AFTER_BLOCKS",
     "DEFAULT_RING_AGAIN_S",
+    "DEFAULT_ROOTS_AFTER_S",
     "DEFAULT_SCHEDULE_S",
     "DEFAULT_WATCH_S",
     "HIGHEST_MAX_FEE_GWEI",
     "LOCAL_AUTH",
     "LOG_LEVELS",
+    "LONGEST_ROOTS_AFTER_S",
     "LONGEST_WATCH_S",
     "LOOPBACK_HOSTS",
     "MAX_CONFIRMATIONS",
@@ -62,6 +65,7 @@ __all__ = [
     "MAX_RATE",
     "MAX_SECONDS",
     "MAX_TELEMETRY_BYTES",
+    "MOST_IN_A_BATCH",
     "AuthMode",
     "AuthSettings",
     "ChainSettings",
@@ -71,6 +75,7 @@ __all__ = [
     "LogSettings",
     "ProverName",
     "ProverSettings",
+    "RootSettings",
     "ServerSettings",
     "WorkerSettings",
     "read_auth_settings",

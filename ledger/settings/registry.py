@@ -61,6 +61,7 @@ SIGNERS: Final = (Reader.UP, Reader.BEAT, Reader.COMMANDS)
 CHAIN_USERS: Final = (Reader.UP, Reader.WORKER, Reader.COMMANDS)
 WATCHERS: Final = (Reader.UP, Reader.WORKER, Reader.BEAT, Reader.COMMANDS)
 """Those who send to the chain, and those who look at it."""
+ROOT_READERS: Final = (Reader.UP, Reader.WORKER, Reader.BEAT, Reader.COMMANDS)
 
 SETTINGS: Final = (
     Setting(
@@ -265,6 +266,29 @@ SETTINGS: Final = (
         f"`{settings.DEFAULT_WATCH_S}`",
         "seconds between two looks at the chain while a transaction or an anchor of this ledger is not final yet; "
         f"four times as many while all are: 1 to {settings.LONGEST_WATCH_S}",
+        (Reader.UP, Reader.BEAT),
+    ),
+    Setting(
+        "SLA_LEDGER_ROOT_CHAINS",
+        Topic.CHAIN,
+        "`DIR/root-chains.json`, if it is there",
+        "file of further chains that batch roots are published on ([operations.md](operations.md#further-chains)). It "
+        "may hold URLs with keys",
+        ROOT_READERS,
+        secret=True,
+    ),
+    Setting(
+        "SLA_LEDGER_ROOTS_AFTER_S",
+        Topic.CHAIN,
+        f"`{settings.DEFAULT_ROOTS_AFTER_S}`",
+        f"how long a statement waits for others before their root is published: 1 to {settings.LONGEST_ROOTS_AFTER_S}",
+        (Reader.UP, Reader.BEAT),
+    ),
+    Setting(
+        "SLA_LEDGER_ROOTS_MOST",
+        Topic.CHAIN,
+        f"`{settings.MOST_IN_A_BATCH}`",
+        f"so many statements wait for no others: 1 to {settings.MOST_IN_A_BATCH}",
         (Reader.UP, Reader.BEAT),
     ),
     Setting(

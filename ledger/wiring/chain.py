@@ -19,6 +19,7 @@ from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.fees import GWEI, FeePolicy
 from ledger.anchor.registry import RegistryAnchor
 from ledger.anchor.replay import ReplayReport, replay
+from ledger.anchor.roots import RegistryRoots
 from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.sender import Sender
 from ledger.anchor.signers import Signer
@@ -26,6 +27,7 @@ from ledger.anchor.states import read_heights
 from ledger.anchor.watched import WatchedRegistry
 from ledger.anchor.watcher import Watcher
 from ledger.app.chain_port import Heights, Seen, StoredTransaction, TransactionState
+from ledger.app.evidence import RootPublisher
 from ledger.app.ports import Database
 from ledger.app.queries import ChainStatus, ChainTransactionStatus
 from ledger.domain.attested import TEST_CHAIN_IDS
@@ -63,6 +65,11 @@ class OpenChain(Protocol):
         """The registry. Of a node: asked for at first use. Raises ``ChainUnavailable`` and ``SettingInvalid``."""
         ...
 
+    @property
+    def roots(self) -> RootPublisher:
+        """The batch side of the registry, in the issuer's name; raises as ``anchor`` does."""
+        ...
+
     def location(self) -> tuple[int, str]:
         """The chain's id and the registry's address, whether or not it is deployed there yet; sends nothing.
 
@@ -86,6 +93,7 @@ class ReplayedChain:
     """The embedded chain as it stands after its replay, and the registry on it. Nothing on it is ever undone."""
 
     anchor: RegistryAnchor
+    roots: RootPublisher
     report: ReplayReport
     confirmations: int = 0
 
@@ -169,6 +177,11 @@ class RpcChain:
     def anchor(self) -> RegistryAnchor:
         # On a test chain nothing is lost by deploying unasked; elsewhere it costs money, and whoever pays says so.
         return self._open(deploy=self._sender.chain_id in TEST_CHAIN_IDS)
+
+    @cached_property
+    def roots(self) -> RootPublisher:
+        registry = to_checksum_address(self.anchor.registry)
+        return RegistryRoots(self._w3, self._sender, registry, issuer=self._accounts.issuer, clock=self._clock)
 
     def location(self) -> tuple[int, str]:
         chain_id, address = self._sender.chain_id, self._address
@@ -334,7 +347,8 @@ def open_chain(database: Database, accounts: ChainAccounts, genesis_timestamp_s:
     sender = Sender(chain.w3, database, pin_block_time=chain.pin_block_time)
     registry = _deployed(chain.w3, sender, accounts.deployer, clock)
     anchor = RegistryAnchor(registry, issuer=accounts.issuer, deployer=accounts.deployer, clock=clock)
-    return ReplayedChain(anchor, report)
+    roots = RegistryRoots(chain.w3, sender, registry.registry, issuer=accounts.issuer, clock=clock)
+    return ReplayedChain(anchor, roots, report)
 
 
 def _deployed(w3: Web3, sender: Sender, deployer: Signer, clock: Clock) -> AnchorChain:

@@ -36,8 +36,13 @@ def _account(role: str, keyring: Keyring, settings: ChainSettings, environ: Mapp
     text = environ.get(name)
     if not text:
         return _local(keyring.secret(f"{role}-evm"))
+    return account_of_text(text, name)
+
+
+def account_of_text(text: str, name: str) -> Signer:
+    """The account of a key in 64 hex digits that ``name`` holds; raises ``SettingInvalid`` and never repeats it."""
     if _KEY.fullmatch(text) is None:
-        # Not repeated: it may be a key with one digit missing.
+        # It may be a key with one digit missing.
         raise SettingInvalid(f"{name} is no key; write 64 hex digits, or leave it out", setting=name)
     try:
         return _local(bytes.fromhex(text.removeprefix("0x")))

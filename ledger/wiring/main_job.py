@@ -79,6 +79,8 @@ def run_main_job(
         made = (proved(tx, statement.id), anchored(tx, statement.id))
     database.wait_sequenced([statement.receipt.event_id, *(event.id for event in made if event is not None)])
     services.sign_log()
+    step("publishing the batch root")
+    services.publish_roots()
     return _evidence(services, agreement, batch, statement)
 
 

@@ -24,6 +24,7 @@ from ledger.app.outbox import OutboxRunner, Stage, StageWork
 from ledger.app.queries import ChainStatus, SchemaState
 from ledger.app.repeating import Repeating
 from ledger.app.restore_guard import RestoreGuard
+from ledger.app.roots import Batches, RootPolicy
 from ledger.app.tlog import PublicLog
 from ledger.app.watching import Watch
 from ledger.app.webhook_delivery import queue_deliveries
@@ -33,6 +34,7 @@ from ledger.attest.circuits import load_circuits
 from ledger.attest.probe_checks import telemetry_signature_holds
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.attest.zk_keys import KeyCache
+from ledger.domain.batch_events import HOME
 from ledger.domain.canonical import parse_json
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.naming import LOG_KEYS_STREAM
@@ -40,7 +42,7 @@ from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
-from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
+from ledger.settings import ProverSettings, RootSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
 from ledger.wiring.chain_watching import POLL_S as WATCH_POLL_S
@@ -55,6 +57,7 @@ from ledger.wiring.log_keys import LOG_KEY_VARIABLE, keep_key, open_signer
 from ledger.wiring.making import make_data, make_keys, names_log_key, remember_first_key
 from ledger.wiring.pin import PinFile
 from ledger.wiring.provers import chosen_provers
+from ledger.wiring.root_chains import open_root_chains
 from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work
 from ledger.wiring.storage import open_storage
 from ledger.wiring.witness_client import HttpWitness, read_witnesses
@@ -93,7 +96,6 @@ class Services:
         self.database, self._sequencer = open_storage(folder, database_url, self.clock, self.randomness, notify)
         self.log_signer = open_signer(folder / "keys", self.keyring, first_log_key, os.environ.get(LOG_KEY_VARIABLE))
         self.public_log = PublicLog(self.database, self.log_signer.identity)
-        self.bundles = LedgerBundles(self.database, self.log_signer.vkey_at, self._sign_bundle)
         self._cosigners = self._open_witnesses(notify)
         self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
         self._lock: DirectoryLock | None = None
@@ -105,6 +107,7 @@ class Services:
         keys = PinnedKeys(KeyCache(key_cache, resource_dir("circuits"), notify), pins)
         self._provers = chosen_provers(circuits, keys, ProverSettings.read(os.environ))
         self.attestor = CircuitAttestor(circuits, self._provers)
+        self.bundles = LedgerBundles(self.database, self.log_signer.vkey_at, self._sign_bundle, self.attestor)
         self.collectors = KeyringCollectors(self.keyring)
         self.schedule = DueWork(
             Schedule(self.database, self.attestor, self.clock), Finality(self.database, self.attestor, self.clock)
@@ -112,6 +115,8 @@ class Services:
         judge = judge_of(self)
         self.watch = Watch(self.database, judge)
         self.block_seals = BlockSeals(self.database, judge, self.randomness)
+        self.root_chains = open_root_chains(folder, self.database, self.clock, self._chain_accounts, os.environ)
+        self.batches = self._open_batches(RootSettings.read(os.environ))
         embedded = workers.broker_url is None
         self.holder = directory_holder(folder) if embedded else process_holder()
         self._schedule_at_s = 0.0
@@ -120,10 +125,15 @@ class Services:
     def _dispatchers(self, notify: Notify) -> Dispatchers:
         return Dispatchers(
             Dispatcher(self._run_once, self.sign_log, notify),
-            # Receivers that are slow to answer hold up nobody's settlement, nor does a node that is.
+            # Receivers that are slow to answer hold up nobody's settlement, nor do nodes that are.
             Repeating(self._deliver_once, name="the courier", rest_s=POLL_S, notify=notify),
+            Repeating(self._publish_further_once, name="the publisher", rest_s=POLL_S, notify=notify),
             *self.watchers(notify),
         )
+
+    def _open_batches(self, settings: RootSettings) -> Batches:
+        policy, targets = RootPolicy(settings.after_s, settings.most), (HOME, *self.root_chains)
+        return Batches(self.database, self.attestor, self.clock, targets, policy)
 
     @cached_property
     def issuer_key(self) -> SigningKey:
@@ -179,8 +189,13 @@ class Services:
                 tx.outbox.release(self.holder)
         work = dict(stage_work(self))
         if self.workers.broker_url is None:
-            del work[Stage.DELIVER]
+            del work[Stage.DELIVER], work[Stage.PUBLISH_FURTHER]
         return self._runner_of(work)
+
+    @cached_property
+    def further_publisher(self) -> OutboxRunner:
+        """Publishes on further chains, beside the runner of the embedded deployment."""
+        return self._runner_of({Stage.PUBLISH_FURTHER: stage_work(self)[Stage.PUBLISH_FURTHER]})
 
     @cached_property
     def deliverer(self) -> OutboxRunner:
@@ -221,6 +236,15 @@ class Services:
     def sign_log(self) -> None:
         """Sign the present size of the log, have it cosigned by the witnesses if there are any, and publish it."""
         sign_checkpoint(self.database, self.log_signer, self._cosigners, self.guard)
+
+    def publish_roots(self) -> None:
+        """Put what waits under the newest checkpoint into a batch now, publish it on the home chain, and sign the log.
+
+        Further chains get theirs as soon as somebody works them. Raises ``StageFailed``.
+        """
+        if self.batches.form_due(at_once=True):
+            self.runner.run_until_idle(time.sleep)
+            self.sign_log()
 
     def rotate_log_key(self, new: NoteKey) -> LogKey:
         """Make ``new`` the log's key: sign with the old one once more, log the rotation, sign with the new one.
@@ -265,6 +289,7 @@ class Services:
             self.block_seals.seal_due()
             self.schedule.close_due()
             self.watch.judge_new()
+            self.batches.form_due()
         return self.runner.run_once()
 
     def watchers(self, notify: Notify) -> tuple[Repeating, ...]:
@@ -275,6 +300,9 @@ class Services:
         if not watches:
             return ()
         return (Repeating(watches.look, name="the watcher of the chain", rest_s=WATCH_POLL_S, notify=notify),)
+
+    def _publish_further_once(self) -> bool:
+        return bool(self.root_chains) and self.further_publisher.run_once()
 
     def _deliver_once(self) -> bool:
         return queue_deliveries(self.database) > 0 or self.deliverer.run_once()

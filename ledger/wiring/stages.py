@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from ledger.app import anchoring, attestations
 from ledger.app.outbox import Stage, StageWork
 from ledger.app.ports import Database
+from ledger.app.roots import publish_batch
 from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
 from ledger.app.telemetry import find_evidence
 from ledger.app.violation_rows import RequestFinder
 from ledger.app.watching import Judge
 from ledger.app.webhook_delivery import Courier
-from ledger.errors import DataDirectoryInUse, NotYet
+from ledger.errors import AnchorRefused, DataDirectoryInUse, NotYet
 from ledger.ingest.facts import read_facts
 from ledger.ingest.traces import trace_ids
 from ledger.wiring.webhook_client import WebhookClient, sign
@@ -85,7 +86,30 @@ def _on_chain(services: Services) -> Mapping[Stage, StageWork]:
             clock=clock,
         )
 
-    return {Stage.REGISTER: register, Stage.ANCHOR: anchor, Stage.CONFIRM: confirm}
+    def publish(database: Database, event_id: str) -> None:
+        _anchor(services)
+        chain = services.chain
+        publish_batch(database, event_id, publisher=chain.roots, confirmations=chain.confirmations, clock=clock)
+
+    def publish_further(database: Database, event_id: str) -> None:
+        with database.read() as tx:
+            target = tx.events.by_id(event_id).payload["target"]
+        chain = services.root_chains.get(target)
+        if chain is None:
+            raise AnchorRefused(
+                f"a batch waits for chain {target}, which SLA_LEDGER_ROOT_CHAINS does not name (any more); name it, "
+                "and have it tried again with: sla-ledger outbox retry",
+                chain_id=target,
+            )
+        publish_batch(database, event_id, publisher=chain.roots, confirmations=chain.confirmations, clock=clock)
+
+    return {
+        Stage.REGISTER: register,
+        Stage.ANCHOR: anchor,
+        Stage.CONFIRM: confirm,
+        Stage.PUBLISH: publish,
+        Stage.PUBLISH_FURTHER: publish_further,
+    }
 
 
 def judge_of(services: Services) -> Judge:

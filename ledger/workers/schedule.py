@@ -1,5 +1,5 @@
 """What happens by the clock, beside the workers: periods are judged as facts come in, their blocks sealed and they are
-closed when the grace is over, and the log is signed."""
+closed when the grace is over, the log is signed, and the proved statements are put under roots for the chains."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ class Seals(Protocol):
     def seal_due(self) -> int: ...
 
 
+class Forms(Protocol):
+    def form_due(self) -> int: ...
+
+
 class BeatServices(Protocol):
     """What the beat needs of a data directory; ``ledger.wiring.Services`` has it."""
 
@@ -31,6 +35,8 @@ class BeatServices(Protocol):
     def watch(self) -> Watches: ...
     @property
     def block_seals(self) -> Seals: ...
+    @property
+    def batches(self) -> Forms: ...
 
     def sign_log(self) -> None: ...
 
@@ -42,8 +48,8 @@ class Beat:
         self._services = services
 
     def tick(self) -> bool:
-        """Seal what is over, close what is due, judge what has new facts and sign what is new, each also where the one
-        before failed. False: there is nothing to hurry for.
+        """Seal what is over, close what is due, judge what has new facts, sign what is new and form what waits for a
+        root, each also where the one before failed. False: there is nothing to hurry for.
 
         Raises what they raise.
         """
@@ -58,4 +64,6 @@ class Beat:
                     self._services.watch.judge_new()
         finally:
             self._services.sign_log()
+            # What has just been signed for is what batches reach up to.
+            self._services.batches.form_due()
         return False

@@ -55,7 +55,11 @@ class Recorded:
             if tx.log.checkpoint(size) is None:
                 tx.log.save_checkpoint(size, tx.log.root(size), note.decode())
             data = build_bundle(
-                tx, anchored.payload["statement_id"], vkey=LOG_KEY.key.vkey(), sign=SigningKey(b"\x06" * 32).sign
+                tx,
+                anchored.payload["statement_id"],
+                vkey=LOG_KEY.key.vkey(),
+                sign=SigningKey(b"\x06" * 32).sign,
+                attestor=self.settled.attestor,
             )
         return Case(read_bundle(data))
 

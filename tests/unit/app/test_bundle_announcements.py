@@ -40,7 +40,7 @@ def _built(desk: Desk) -> dict[str, Any]:
         note = sign_checkpoint(Checkpoint(LOG_KEY.key.name, size, tx.log.root(size)), [LOG_KEY])
         tx.log.save_checkpoint(size, tx.log.root(size), note.decode())
         name = statements(desk)[0]["statement_id"]
-        made = build_bundle(tx, name, vkey=LOG_KEY.key.vkey(), sign=SigningKey(ISSUER).sign)
+        made = build_bundle(tx, name, vkey=LOG_KEY.key.vkey(), sign=SigningKey(ISSUER).sign, attestor=desk.attestor)
     return dict(read_bundle(made))
 
 

@@ -33,6 +33,10 @@ class Directory:
     def block_seals(self) -> Directory:
         return self
 
+    @property
+    def batches(self) -> Directory:
+        return self
+
     def seal_due(self) -> int:
         self.done.append("sealed")
         return 0
@@ -50,15 +54,19 @@ class Directory:
     def sign_log(self) -> None:
         self.done.append("signed")
 
+    def form_due(self) -> int:
+        self.done.append("formed")
+        return 0
 
-def test_it_seals_closes_judges_and_signs() -> None:
+
+def test_it_seals_closes_judges_signs_and_forms_batches() -> None:
     directory = Directory()
     assert not Beat(directory).tick()
-    assert directory.done == ["sealed", "closed", "judged", "signed"]
+    assert directory.done == ["sealed", "closed", "judged", "signed", "formed"]
 
 
 def test_it_judges_and_signs_also_when_closing_failed_and_says_so() -> None:
     directory = Directory(ClosingFailed("one agreement cannot be closed"))
     with pytest.raises(ClosingFailed):
         Beat(directory).tick()
-    assert directory.done == ["sealed", "closed", "judged", "signed"]
+    assert directory.done == ["sealed", "closed", "judged", "signed", "formed"]

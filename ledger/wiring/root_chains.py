@@ -1,0 +1,201 @@
+"""Further chains that batch roots are published on: the file that names them, and each of them opened.
+
+Nothing is asked of a chain before a root is to be published on it, and one that is away holds up no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from eth_typing import ChecksumAddress
+from eth_utils import to_checksum_address
+
+from ledger.anchor.chain import registry_address
+from ledger.anchor.fees import GWEI, FeePolicy
+from ledger.anchor.roots import RegistryRoots
+from ledger.anchor.rpc import rpc_web3
+from ledger.anchor.sender import Sender
+from ledger.anchor.signers import RemoteAccount, Signer
+from ledger.app.evidence import RootPublisher
+from ledger.app.ports import Database
+from ledger.domain.agreement_schema import EVM_ADDRESS
+from ledger.domain.canonical import parse_json
+from ledger.domain.event_values import CHAIN_ID
+from ledger.domain.instant import Clock
+from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
+from ledger.errors import SettingInvalid, SlaLedgerError
+from ledger.settings import HIGHEST_MAX_FEE_GWEI, MAX_CONFIRMATIONS, ChainSettings
+from ledger.settings.reading import is_http_url
+from ledger.wiring.chain import ChainAccounts, Deployment, RpcChain
+from ledger.wiring.chain_accounts import account_of_text
+
+SETTING: Final = "SLA_LEDGER_ROOT_CHAINS"
+ROOT_CHAINS_FILE: Final = "root-chains.json"
+ROOT_CHAINS_FORMAT: Final = "sla-ledger/root-chains/v1"
+RECEIPT_TIMEOUT_S: Final = 10.0
+"""How long one attempt waits for a block: what is not included by then is looked for again later."""
+
+_MAX_FILE_BYTES: Final = 64 * 1024
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+
+ROOT_CHAINS = Object(
+    {
+        "format": OneOf((ROOT_CHAINS_FORMAT,)),
+        "chains": ListOf(
+            Object(
+                {"chain_id": CHAIN_ID, "rpc": Text(max_length=1000)},
+                {
+                    "registry": EVM_ADDRESS,
+                    "confirmations": Integer(1, MAX_CONFIRMATIONS),
+                    "max_fee_gwei": Integer(1, HIGHEST_MAX_FEE_GWEI),
+                    "replace_after_blocks": Integer(1, MAX_CONFIRMATIONS),
+                    # Who publishes, where it is not the issuer of the home chain.
+                    "key_file": Text(max_length=1000),
+                    "key_variable": Text(max_length=100),
+                    "signer": Object({"rpc": Text(max_length=1000), "address": EVM_ADDRESS}),
+                },
+            ),
+            1,
+            50,
+        ),
+    },
+    title="sla-ledger root chains v1",
+)
+
+_ACCOUNTS: Final = ("key_file", "key_variable", "signer")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedChain:
+    """A further chain as the file names it. ``account`` says who publishes there: empty, the home chain's issuer."""
+
+    chain_id: int
+    settings: ChainSettings
+    account: Mapping[str, Any]
+    folder: Path
+
+
+def read_root_chains(path: Path) -> tuple[NamedChain, ...]:
+    """The chains of a file. Raises ``SettingInvalid`` naming the file, and never a URL: it may hold a key."""
+    try:
+        document = parse_json(path.read_bytes(), max_bytes=_MAX_FILE_BYTES)
+        ROOT_CHAINS.check(document, "")
+        found = tuple(_named(each, f"chains[{place}]", path.parent) for place, each in enumerate(document["chains"]))
+    except OSError as error:
+        raise _refused(path, f"it cannot be read ({error.strerror})") from error
+    except (ValueError, SlaLedgerError) as error:
+        raise _refused(path, error.message if isinstance(error, SlaLedgerError) else str(error)) from None
+    ids = [chain.chain_id for chain in found]
+    twice = next((chain_id for chain_id in ids if ids.count(chain_id) > 1), None)
+    if twice is not None:
+        raise _refused(path, f"it names chain {twice} twice; a chain has one registry here")
+    return found
+
+
+def open_root_chains(
+    folder: Path, database: Database, clock: Clock, accounts: Callable[[], ChainAccounts], environ: Mapping[str, str]
+) -> Mapping[str, FurtherChain]:
+    """The further chains of a data directory by their ids. Raises ``SettingInvalid``."""
+    chosen = environ.get(SETTING)
+    path = Path(chosen) if chosen else folder / ROOT_CHAINS_FILE
+    named = read_root_chains(path) if chosen or path.exists() else ()
+    return {str(each.chain_id): FurtherChain(each, database, clock, accounts, environ) for each in named}
+
+
+class FurtherChain:
+    """One of them. Its deployer and, unless it names another account, its issuer are those of the home chain."""
+
+    def __init__(
+        self,
+        named: NamedChain,
+        database: Database,
+        clock: Clock,
+        accounts: Callable[[], ChainAccounts],
+        environ: Mapping[str, str],
+    ) -> None:
+        self._named = named
+        self._database = database
+        self._clock = clock
+        self._accounts = accounts
+        self._environ = environ
+
+    @property
+    def confirmations(self) -> int:
+        return self._named.settings.confirmations_on(self._named.chain_id)
+
+    @cached_property
+    def roots(self) -> RootPublisher:
+        """The batch side of its registry, found anew until it is there.
+
+        Raises ``ChainUnavailable``, ``KeyFileUnusable``, and ``SettingInvalid`` where the node is on another chain, no
+        registry stands there, or no key can be had.
+        """
+        chain_id, settings = self._named.chain_id, self._named.settings
+        w3 = rpc_web3(settings.rpc_url or "", setting=f"chain {chain_id} in {SETTING}")
+        policy = FeePolicy(settings.max_fee_gwei * GWEI, settings.replace_after_blocks)
+        sender = Sender(w3, self._database, fees=policy, receipt_timeout_s=RECEIPT_TIMEOUT_S)
+        if sender.chain_id != chain_id:
+            raise SettingInvalid(
+                f"{SETTING} names a node for chain {chain_id} that is on chain {sender.chain_id}; correct the URL",
+                setting=SETTING,
+            )
+        registry = self._registry
+        if not w3.eth.get_code(registry):
+            raise SettingInvalid(
+                f"no contract is at {registry} on chain {chain_id}; name the registry in {SETTING}, or deploy one "
+                f"there with: sla-ledger chain deploy --chain {chain_id} --data DIR",
+                setting=SETTING,
+            )
+        sender.resend()
+        return RegistryRoots(w3, sender, registry, issuer=self._issuer(), clock=self._clock)
+
+    def deploy(self) -> Deployment:
+        """As ``RpcChain.deploy``, on this chain, with the deployer of the home chain."""
+        return RpcChain(self._database, self._accounts(), self._named.settings, self._clock).deploy()
+
+    @property
+    def _registry(self) -> ChecksumAddress:
+        named = self._named.settings.registry
+        return registry_address(self._accounts().deployer.address) if named is None else to_checksum_address(named)
+
+    def _issuer(self) -> Signer:
+        account, chain_id = self._named.account, self._named.chain_id
+        if "signer" in account:
+            return RemoteAccount(account["signer"]["rpc"], to_checksum_address(account["signer"]["address"]))
+        if "key_variable" in account:
+            name = account["key_variable"]
+            return account_of_text(self._environ.get(name, ""), name)
+        if "key_file" in account:
+            path = self._named.folder / account["key_file"]
+            try:
+                return account_of_text(path.read_text("ascii").strip(), str(path))
+            except (OSError, UnicodeDecodeError) as error:
+                raise SettingInvalid(
+                    f"the key for chain {chain_id} cannot be read from {path} ({type(error).__name__})", setting=SETTING
+                ) from None
+        return self._accounts().issuer
+
+
+def _named(each: Mapping[str, Any], at: str, folder: Path) -> NamedChain:
+    account = {name: each[name] for name in _ACCOUNTS if name in each}
+    if len(account) > 1:
+        raise ValueError(f"{at} names {' and '.join(account)}; one account publishes, so name one of them")
+    if not is_http_url(each["rpc"]):
+        raise ValueError(f"{at}.rpc is no URL of a node; write http://HOST:PORT or https://HOST/PATH")
+    if "signer" in account and not is_http_url(account["signer"]["rpc"]):
+        raise ValueError(f"{at}.signer.rpc is no http:// or https:// URL")
+    if "key_variable" in account and _VARIABLE.fullmatch(account["key_variable"]) is None:
+        # Not repeated: it may be the key itself.
+        raise ValueError(f"{at}.key_variable is no name of an environment variable")
+    optional = ("registry", "confirmations", "max_fee_gwei", "replace_after_blocks")
+    settings = ChainSettings(each["rpc"], **{name: each[name] for name in optional if name in each})
+    return NamedChain(int(each["chain_id"]), settings, account, folder)
+
+
+def _refused(path: Path, reason: str) -> SettingInvalid:
+    return SettingInvalid(f"{path} does not name further chains: {reason}", setting=SETTING)
