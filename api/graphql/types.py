@@ -11,6 +11,7 @@ from strawberry.scalars import JSON
 from api.graphql.access import metric, resolves, resource, scoped
 from api.graphql.amounts import CreditDelta, Money, ObjectiveDelta, credit_delta_of, deltas_of, money_of
 from api.graphql.context import RequestContext
+from api.graphql.roots import ROOTS, BatchRoot, roots_of
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
 from ledger.app.paging import Row
@@ -136,6 +137,7 @@ class Statement:
     )
     attestation: Attestation | None = scoped("statement", "attestation")
     anchor: Anchor | None = scoped("statement", "anchor")
+    roots: list[BatchRoot] | None = scoped("statement", "roots", description=ROOTS)
     seq: Count = strawberry.field(description="Log position of the last event that is reflected here")
 
     @resolves(resource("agreements", description="The agreement in its newest terms"))
@@ -272,6 +274,7 @@ def statement_of(row: Row, context: RequestContext) -> Statement:
         unattested_reasons=seen["unattested_reasons"],
         attestation=None if attestation is None else _attestation(attestation),
         anchor=None if anchor is None else _anchor(anchor, context),
+        roots=roots_of(seen["roots"]),
         seq=row["seq"],
     )
 

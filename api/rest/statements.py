@@ -11,6 +11,7 @@ from litestar.params import QueryParameter
 
 from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, StatementId, decode_cursor, encode_cursor
 from api.rest.restatement import CreditDelta, ObjectiveDelta, Restated, credit_delta
+from api.rest.roots import Roots, roots_of
 from api.rest.routes import Seen, reads
 from api.rest.values import (
     Address,
@@ -150,6 +151,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     telemetry_root: Annotated[str | None, msgspec.Meta(description="Field element as a decimal string")]
     attestation: Attestation | None
     anchor: Anchor | None
+    roots: Roots
     seq: Annotated[int, msgspec.Meta(ge=0, description="Log position of the last event that is reflected here")]
     withheld: Withheld
 
@@ -301,7 +303,8 @@ def list_credits(
 def get_bundle(seen: Seen, statement_id: StatementId) -> Response[bytes]:
     """The exact bytes that `sla-ledger verify` reads, whoever holds them.
 
-    They change when the statement is anchored (the issuer signs anew), so ask again with `If-None-Match`.
+    They change when the statement is anchored, or a batch root over it is published (the issuer signs anew), so ask
+    again with `If-None-Match`.
     """
     return Response(seen.bundle(statement_id), media_type=MediaType.JSON)
 
@@ -334,6 +337,7 @@ def _statement(row: Row, not_replayed: Mapping[str, str]) -> Statement:
         telemetry_root=row["telemetry_root"],
         attestation=None if attestation is None else msgspec.convert(attestation, Attestation),
         anchor=None if anchor is None else _anchor(anchor, not_replayed),
+        roots=roots_of(row["roots"]),
         seq=row["seq"],
         withheld=_members(row["withheld"], Statement),
     )

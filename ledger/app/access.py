@@ -138,6 +138,7 @@ FIELD_SCOPES: Mapping[str, Mapping[str, frozenset[Scope]]] = {
         "unattested_reasons": frozenset({Scope.READ_CREDITS, Scope.READ_THRESHOLDS}),
         "attestation": frozenset({Scope.READ_PROOFS, Scope.READ_CREDITS}),
         "anchor": frozenset({Scope.READ_PROOFS}),
+        "roots": frozenset({Scope.READ_PROOFS}),
     },
     "objective_result": {"target": frozenset({Scope.READ_THRESHOLDS})},
     "violation": {

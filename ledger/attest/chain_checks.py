@@ -55,7 +55,7 @@ class Anchorage:
         }
 
     def chain_id(self) -> str:
-        found, expected = _quantity(self._ask("eth_chainId")), int(self._context["chain_id"])
+        found, expected = quantity(self._ask("eth_chainId")), int(self._context["chain_id"])
         require(found == expected, f"the node is on chain {found}, the statement on chain {expected}")
         return f"the node is on chain {found}"
 
@@ -66,8 +66,8 @@ class Anchorage:
 
     def block(self) -> str:
         placed, receipt = self._placed, self._receipt
-        require(_quantity(receipt.get("status")) == 1, "the anchoring transaction failed: nothing was recorded by it")
-        number, block_hash = _quantity(receipt.get("blockNumber")), _data(receipt.get("blockHash"), _WORD)
+        require(quantity(receipt.get("status")) == 1, "the anchoring transaction failed: nothing was recorded by it")
+        number, block_hash = quantity(receipt.get("blockNumber")), _data(receipt.get("blockHash"), _WORD)
         standing = self._block(hex(number))
         require(standing is not None, f"the node has no block {number} any more")
         same = _data(standing.get("hash"), _WORD) == block_hash
@@ -105,7 +105,7 @@ class Anchorage:
         return f"the verifier {shown} has the code that was added for this circuit"
 
     def final(self) -> str:
-        number, head = _quantity(self._receipt.get("blockNumber")), _quantity(self._ask("eth_blockNumber"))
+        number, head = quantity(self._receipt.get("blockNumber")), quantity(self._ask("eth_blockNumber"))
         finalized, safe = (self._height(tag) for tag in ("finalized", "safe"))
         confirmations = max(head - number + 1, 0)
         if finalized is not None and number <= finalized:
@@ -204,7 +204,7 @@ class Anchorage:
 
     def _height(self, tag: str) -> int | None:
         block = self._block(tag)
-        return None if block is None else _quantity(block.get("number"))
+        return None if block is None else quantity(block.get("number"))
 
     def _call(self, signature: str, *arguments: bytes, words: int = 1) -> bytes:
         data = keccak_text(signature)[:4] + b"".join(arguments)
@@ -221,13 +221,14 @@ def on_chain(case: Case, ask: Ask) -> Iterator[Line]:
         yield Line("anchor", Outcome.NOT_CHECKED, "an unproved statement stands on no chain")
         return
     for name, check in Anchorage(case, ask).checks().items():
-        line = _line(f"{CHAIN}: {name}", check)
+        line = asked_line(f"{CHAIN}: {name}", check)
         yield line
         if name == "id" and line.outcome is Outcome.NOT_CHECKED:
             return
 
 
-def _line(name: str, check: Callable[[], str]) -> Line:
+def asked_line(name: str, check: Callable[[], str]) -> Line:
+    """A line of a report about what a node was asked for."""
     try:
         return Line(name, Outcome.PASS, f"{check()}, by this node")
     except Unsettled as unsettled:
@@ -246,7 +247,8 @@ def _emitted(log: Any, registry: str, topic: bytes) -> bool:
     return str(log.get("address")).lower() == registry.lower() and log["topics"][0] == "0x" + topic.hex()
 
 
-def _quantity(value: Any) -> int:
+def quantity(value: Any) -> int:
+    """A number as a node writes it; raises ``BundleCheckFailed``."""
     fits = isinstance(value, str) and _QUANTITY.fullmatch(value) is not None
     require(fits, f"the node answers {value!r:.80} where a number belongs")
     return int(value, 16)

@@ -25,6 +25,8 @@ RECORD_SIGNATURE: Final = (
     "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8]))"
 )
 
+PUBLISH_SIGNATURE: Final = "anchorBatch((bytes32,uint64,bytes32),bytes32)"
+
 _SIGNATURE: Final = ("y parity", "r", "s")
 _CALL: Final = ("gas limit", "to", "value", "data")
 _FIELDS: Final = {
@@ -84,6 +86,16 @@ class Recording:
     circuit_id: bytes
     signals: tuple[int, ...]
     proof: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """The arguments of ``SlaAnchor.anchorBatch``: the checkpoint's log, size and root, and the batch root."""
+
+    log_id: bytes
+    size: int
+    root: bytes
+    batch_root: bytes
 
 
 def decode_transaction(raw: bytes) -> SignedTransaction:
@@ -161,15 +173,9 @@ def require_records(
 
     Addresses in EIP-55 form. Raises TransactionInvalid naming the first thing that differs.
     """
-    require_uint(chain_id, 64, "chain_id")
-    if transaction.chain_id != chain_id:
-        raise invalid(f"is for chain {transaction.chain_id}, not {chain_id}")
-    if transaction.to != registry:
-        raise invalid(f"goes to {transaction.to}, not to the registry {registry}")
+    _require_sent(transaction, chain_id, registry)
     if transaction.sender not in parties:
         raise invalid(f"is signed by {transaction.sender}, who is no party of the agreement")
-    if transaction.value_wei != 0:
-        raise invalid("carries value, which the registry does not take")
     expected = record_calldata(recording)
     if transaction.data == expected:
         return
@@ -177,6 +183,40 @@ def require_records(
         raise invalid("does not call verifyAndRecord")
     position = next(i for i in range(4, len(expected)) if transaction.data[i] != expected[i])
     raise invalid(f"records another {_argument_at((position - 4) // 32)}")
+
+
+def require_publishes(
+    transaction: SignedTransaction, publication: Publication, *, chain_id: int, registry: str, issuer: str
+) -> None:
+    """Check that a transaction publishes exactly this batch, at this registry, in the name of ``issuer``.
+
+    Addresses in EIP-55 form. Raises TransactionInvalid naming the first thing that differs.
+    """
+    _require_sent(transaction, chain_id, registry)
+    if transaction.sender != issuer:
+        raise invalid(f"is signed by {transaction.sender}, not by the issuer {issuer}")
+    words = {
+        "log": bytes32_word(publication.log_id, "log_id"),
+        "size of the checkpoint": uint_word(publication.size, 64, "size"),
+        "root of the checkpoint": bytes32_word(publication.root, "root"),
+        "batch root": bytes32_word(publication.batch_root, "batch_root"),
+    }
+    data = transaction.data
+    if data[:4] != keccak_text(PUBLISH_SIGNATURE)[:4] or len(data) != 4 + 32 * len(words):
+        raise invalid("does not call anchorBatch")
+    for place, (name, word) in enumerate(words.items()):
+        if data[4 + 32 * place : 36 + 32 * place] != word:
+            raise invalid(f"publishes another {name}")
+
+
+def _require_sent(transaction: SignedTransaction, chain_id: int, registry: str) -> None:
+    require_uint(chain_id, 64, "chain_id")
+    if transaction.chain_id != chain_id:
+        raise invalid(f"is for chain {transaction.chain_id}, not {chain_id}")
+    if transaction.to != registry:
+        raise invalid(f"goes to {transaction.to}, not to the registry {registry}")
+    if transaction.value_wei != 0:
+        raise invalid("carries value, which the registry does not take")
 
 
 def _argument_at(word: int) -> str:

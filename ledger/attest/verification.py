@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ledger.app.ports import Randomness
-from ledger.attest import announcement_checks, checks, notice_checks, probe_checks, seal_checks
+from ledger.attest import announcement_checks, checks, notice_checks, probe_checks, root_checks, seal_checks
 from ledger.attest.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
 from ledger.attest.case import Case
 from ledger.attest.chain_checks import on_chain
@@ -85,21 +85,21 @@ def verify_bundle(
     bundle: Mapping[str, Any],
     trust: Mapping[str, Any] | None = None,
     opening: Mapping[str, Any] | None = None,
-    ask: Ask | None = None,
+    asks: Sequence[Ask] = (),
     facts: LoggedFacts | None = None,
 ) -> Report:
-    """Check a bundle that ``read_bundle`` gave, against pins, an opening and a node where they are given.
+    """Check a bundle that ``read_bundle`` gave, against pins, an opening and nodes where they are given.
 
     With ``facts`` the opened counts are counted again. Never raises.
     """
-    return _report(Case(bundle), trust, opening, ask, facts)
+    return _report(Case(bundle), trust, opening, asks, facts)
 
 
 def verify_bundles(
     bundles: Sequence[Mapping[str, Any]],
     trust: Mapping[str, Any] | None,
     randomness: Randomness,
-    ask: Ask | None = None,
+    asks: Sequence[Ask] = (),
 ) -> tuple[Report, ...]:
     """The reports on several bundles, in their order; proofs under one key are checked together. Never raises.
 
@@ -118,14 +118,14 @@ def verify_bundles(
             check_proofs(together[0].verification_key, claims, randomness)
             for case in together:
                 case.proof_holds = True
-    return tuple(_report(case, trust, None, ask) for case in cases)
+    return tuple(_report(case, trust, None, asks) for case in cases)
 
 
 def _report(
     case: Case,
     trust: Mapping[str, Any] | None,
     opening: Mapping[str, Any] | None,
-    ask: Ask | None,
+    asks: Sequence[Ask],
     facts: LoggedFacts | None = None,
 ) -> Report:
     bundle = case.bundle
@@ -150,8 +150,8 @@ def _report(
             lines.append(_recounted(case, opening, facts))
     else:
         lines.append(Line("opening", Outcome.NOT_CHECKED, "no counts were given; the totals stand as stated"))
-    if ask is not None:
-        lines += on_chain(case, ask)
+    lines += root_checks.root_lines(case, trust)
+    lines += _asked(case, asks)
     lines += _pins(bundle, trust)
     witnessed = False
     if trust is not None and "witnesses" in trust:
@@ -161,6 +161,16 @@ def _report(
     standing = {line.check for line in lines if line.outcome is Outcome.PASS}
     not_established = _not_established(bundle, dev, standing, opened=opening is not None, witnessed=witnessed)
     return Report(tuple(lines), not_established, dev)
+
+
+def _asked(case: Case, asks: Sequence[Ask]) -> Iterator[Line]:
+    """What the nodes say: of the anchor, and of the roots on the chains that they are on."""
+    anchor, nodes, elsewhere = root_checks.routed(case, asks)
+    if anchor is not None:
+        yield from on_chain(case, anchor)
+    yield from root_checks.roots_on_chain(case, nodes)
+    for chain_id in elsewhere:
+        yield Line(f"{CHAIN} {chain_id}: root", Outcome.NOT_CHECKED, "the bundle names no root on this chain")
 
 
 def read_document(value: Any, shape: Object, what: str) -> Mapping[str, Any]:
@@ -313,6 +323,9 @@ def _not_established(
         found.append("that the node that was asked tells the truth about its chain")
     elif bundle["anchor"] is not None:
         found.append("whether the anchoring transaction succeeded, in which block it stands, and whether that is final")
+    unasked = [each["chain_id"] for each in bundle.get("roots", ()) if not _root_stands(each["chain_id"], standing)]
+    if unasked:
+        found.append(f"whether its batch roots stand on chain {', '.join(unasked)}")
     if bundle["telemetry"] is not None:
         found.append("when the blocks were sealed, other than by the log's own clock")
     if not opened:
@@ -329,3 +342,7 @@ def _not_established(
     if bundle["proof"] is not None:
         found.append("that the proving key's ceremony was honest" + (" (it is a development key)" if dev else ""))
     return tuple(found)
+
+
+def _root_stands(chain_id: str, standing: set[str]) -> bool:
+    return {f"{CHAIN} {chain_id}: {name}" for name in root_checks.ASKED} <= standing

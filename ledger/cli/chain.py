@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ledger.cli.chain_roots import roots
 from ledger.cli.output import note, print_json
 from ledger.errors import SettingInvalid
 
 if TYPE_CHECKING:
     from ledger.wiring.chain import RpcChain, Watched
+    from ledger.wiring.root_chains import FurtherChain
     from ledger.wiring.services import Services
 
 OTHERS = 3
@@ -39,9 +41,12 @@ def chain() -> None:
     help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
 )
 @click.option("--database", metavar="URL", envvar="DATABASE_URL", help="PostgreSQL that holds the log, if one does.")
+@click.option(
+    "--chain", "chain_id", metavar="ID", help="On a further chain of root-chains.json instead of the home chain."
+)
 @click.option("--fund", is_flag=True, help="On a local test node: give both accounts its test money first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def deploy(data_dir: Path, database: str | None, fund: bool, as_json: bool) -> None:
+def deploy(data_dir: Path, database: str | None, chain_id: str | None, fund: bool, as_json: bool) -> None:
     """Deploy the registry with the directory's deployer key, unless it is there, and say where it stands.
 
     The address follows from that key: every process with the same keys finds the registry without being told. The
@@ -51,7 +56,7 @@ def deploy(data_dir: Path, database: str | None, fund: bool, as_json: bool) -> N
 
     services = open_data(data_dir, notify=note, database_url=database)
     try:
-        opened = _of_node(services)
+        opened = _of_node(services) if chain_id is None else _further(services, chain_id).registrar
         if fund:
             opened.fund()
         result = {**opened.deploy(), "confirmations": opened.confirmations}
@@ -108,6 +113,16 @@ def watch(context: click.Context, data_dir: Path, database: str | None, from_blo
         context.exit(OTHERS)
 
 
+def _further(services: Services, chain_id: str) -> FurtherChain:
+    found = services.root_chains.get(chain_id)
+    if found is None:
+        known = ", ".join(services.root_chains) or "none"
+        raise SettingInvalid(
+            f"no further chain {chain_id} is named; root-chains.json names {known}", setting="SLA_LEDGER_ROOT_CHAINS"
+        )
+    return found
+
+
 def _of_node(services: Services) -> RpcChain:
     from ledger.wiring.chain import RpcChain
 
@@ -153,3 +168,6 @@ def _shown(watched: Watched) -> dict[str, Any]:
             for each in watched.transactions
         ],
     }
+
+
+chain.add_command(roots)

@@ -31,6 +31,7 @@ _SAME = (
     *("id", "sla_id", "period", "terms_version", "statement_version", "doc_sha256", "state", "standing"),
     *("restated_by", "restates", "reason", "attestable", "unattested_reasons"),
 )
+_ROOT = ("chain_id", "registry", "issuer", "size", "root", "batch_root", "tx_hash", "block_number", "block_hash")
 
 
 @click.group()
@@ -119,6 +120,8 @@ def _print(row: Row, lines: Sequence[Row]) -> None:
     click.echo(f"credit   {amount_text(row['credit'])}; proof {_proof_text(row)}")
     if _dev_key(row):
         click.echo(f"dev key  {DEV_KEY_SAID}")
+    for root in row["roots"]:
+        click.echo(f"root     published on chain {root['chain_id']} in block {root['block_number']}: {root['tx_hash']}")
     for reason in row["unattested_reasons"]:
         click.echo(f"unproved: {reason}")
     if lines:
@@ -159,6 +162,7 @@ def _document(row: Row) -> dict[str, Any]:
         "proof_hash": attestation and attestation["proof_hash"],
         "dev_key": attestation and attestation["dev_key"],
         "tx_hash": anchor and anchor["tx_hash"],
+        "roots": [{name: root[name] for name in _ROOT} for root in row["roots"]],
     }
 
 

@@ -38,7 +38,13 @@ class _OwnRandomness:
     multiple=True,
     help="Your own copy of the logged batches, a file or a folder: the opened counts are counted again. Repeatable.",
 )
-@click.option("--rpc", metavar="URL", help="A node of the chain, asked whether the statement stands there.")
+@click.option(
+    "--rpc",
+    "rpcs",
+    metavar="URL",
+    multiple=True,
+    help="A node of a chain, asked whether the statement, or the batch root over it, stands there. Repeatable.",
+)
 @click.option("--accept-dev", is_flag=True, help="Accept a proof under a development key, which its maker can forge.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
@@ -48,14 +54,14 @@ def verify(
     trust: Path | None,
     opening: Path | None,
     facts: tuple[Path, ...],
-    rpc: str | None,
+    rpcs: tuple[str, ...],
     accept_dev: bool,
     as_json: bool,
 ) -> None:
     """Verify each BUNDLE, a statement's evidence, without a database or a service.
 
-    Proofs of several bundles under one key are checked together. With --rpc a node is asked, too; it is believed
-    only as far as "by this node".
+    Proofs of several bundles under one key are checked together. With --rpc nodes are asked, too, each about the chain
+    that it says it is on; it is believed only as far as "by this node".
 
     Exit codes: 0 every check holds against the pins; 1 a check failed; 2 a file cannot be used;
     3 consistent, but nothing is pinned, a development key was not accepted, or the node that was asked did not
@@ -65,15 +71,15 @@ def verify(
         raise SettingInvalid("--opening belongs to one bundle: verify that one by itself", setting="--opening")
     if facts and opening is None:
         raise SettingInvalid("--facts are held against an opening: give that, too (--opening)", setting="--facts")
-    ask = None if rpc is None else HttpNode(rpc).ask
+    asks = [HttpNode(rpc).ask for rpc in rpcs]
     read = [read_document(bundle, verification.read_bundle) for bundle in bundles]
     pins = None if trust is None else read_document(trust, verification.read_trust)
     if len(read) == 1:
         opened = None if opening is None else read_document(opening, verification.read_opening)
         kept = logged_facts(facts) if facts else None
-        reports: Sequence[Report] = [verification.verify_bundle(read[0], pins, opened, ask, kept)]
+        reports: Sequence[Report] = [verification.verify_bundle(read[0], pins, opened, asks, kept)]
     else:
-        reports = verification.verify_bundles(read, pins, _OwnRandomness(), ask)
+        reports = verification.verify_bundles(read, pins, _OwnRandomness(), asks)
     codes = [report.exit_code(accept_dev=accept_dev) for report in reports]
     exit_code = next(code for code in (Exit.FAILED, Exit.NOT_PINNED, Exit.HOLDS) if code in codes)
     if as_json:

@@ -31,7 +31,7 @@ from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
 from ledger.errors import SettingInvalid, SlaLedgerError
 from ledger.settings import HIGHEST_MAX_FEE_GWEI, MAX_CONFIRMATIONS, ChainSettings
 from ledger.settings.reading import is_http_url
-from ledger.wiring.chain import ChainAccounts, Deployment, RpcChain
+from ledger.wiring.chain import ChainAccounts, RpcChain
 from ledger.wiring.chain_accounts import account_of_text
 
 SETTING: Final = "SLA_LEDGER_ROOT_CHAINS"
@@ -154,9 +154,10 @@ class FurtherChain:
         sender.resend()
         return RegistryRoots(w3, sender, registry, issuer=self._issuer(), clock=self._clock)
 
-    def deploy(self) -> Deployment:
-        """As ``RpcChain.deploy``, on this chain, with the deployer of the home chain."""
-        return RpcChain(self._database, self._accounts(), self._named.settings, self._clock).deploy()
+    @property
+    def registrar(self) -> RpcChain:
+        """This chain as one that a registry is deployed on, by the deployer of the home chain."""
+        return RpcChain(self._database, self._accounts(), self._named.settings, self._clock)
 
     @property
     def _registry(self) -> ChecksumAddress:

@@ -32,7 +32,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "relay": ("worker", "relay"),
     "beat": ("worker", "beat"),
     "worker": ("worker", "run", "evaluate", "compensate", "deliver", "--processes", "2"),
-    "anchor worker": ("worker", "run", "register", "anchor", "confirm"),
+    "anchor worker": ("worker", "run", "register", "anchor", "confirm", "publish", "publish_further"),
     "prove worker": ("worker", "run", "prove"),
     "api": ("up", "--json"),
 }

@@ -124,7 +124,7 @@ def test_a_request_that_was_invented_or_dropped_shows(desk: Desk) -> None:
 
 
 def lines(given: LoggedFacts) -> dict[str, Any]:
-    report = verify_bundle(examples.bundle(), examples.trust(), examples.opening(), None, given)
+    report = verify_bundle(examples.bundle(), examples.trust(), examples.opening(), (), given)
     return {line.check: line for line in report.lines}
 
 

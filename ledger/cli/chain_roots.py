@@ -1,0 +1,83 @@
+"""``sla-ledger chain roots``: the batches of statements of each chain, and where their roots were published."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ledger.cli.opening import AS_JSON, DATA, DATABASE
+from ledger.cli.output import note, print_json, print_table
+from ledger.domain.batch_events import BATCH_FORMED
+from ledger.domain.events import StoredEvent
+from ledger.domain.naming import batches_stream
+
+SHOWN = 20
+
+
+@click.command(
+    epilog="Exit codes: 0 shown; 1 the database cannot be reached; 2 a setting or the data directory cannot be used."
+)
+@DATA
+@DATABASE
+@click.option("--now", is_flag=True, help="First form a batch of what waits under the newest signed checkpoint.")
+@AS_JSON
+def roots(data_dir: Path, database_url: str | None, now: bool, as_json: bool) -> None:
+    """Show the last 20 batches of the home chain and of each further chain, newest last.
+
+    With --now what waits is put into a batch for each chain whose last one is published. Whoever works the outbox, `up`
+    or the workers, publishes it.
+    """
+    from ledger.wiring import open_data  # takes seconds
+
+    services = open_data(data_dir, notify=note, database_url=database_url)
+    try:
+        formed = services.batches.form_due(at_once=True) if now else 0
+        found = {}
+        with services.database.read() as tx:
+            for target in services.batches.targets:
+                # One is formed and published by turns: so many events are so many batches.
+                events = deque(tx.events.stream(batches_stream(target)), maxlen=2 * SHOWN + 1)
+                found[target] = _documents(list(events))[-SHOWN:]
+    finally:
+        services.close()
+    if as_json:
+        print_json({"formed": formed, "batches": found})
+        return
+    if now:
+        note(f"formed: {formed}")
+    print_table(
+        ("chain", "batch", "statements", "log size", "state", "transaction"),
+        [
+            (
+                target,
+                str(each["number"]),
+                str(each["statements"]),
+                str(each["size"]),
+                "published" if each["published"] else "to be published",
+                each["published"]["tx_hash"] if each["published"] else "-",
+            )
+            for target, batches in found.items()
+            for each in batches
+        ],
+    )
+
+
+def _documents(events: list[StoredEvent]) -> list[dict[str, Any]]:
+    """A document for each batch that was formed in a stretch of a target's stream."""
+    names = ("chain_id", "registry", "issuer", "tx_hash", "block_number", "block_hash", "confirmations")
+    published = {event.payload["number"]: event.payload for event in events if event.type != BATCH_FORMED}
+    return [
+        {
+            **{name: event.payload[name] for name in ("number", "from_seq", "until_seq", "size", "root")},
+            **{name: event.payload[name] for name in ("batch_root", "node")},
+            "statements": len(event.payload["leaves"]),
+            "published": {name: placed[name] for name in names}
+            if (placed := published.get(event.payload["number"])) is not None
+            else None,
+        }
+        for event in events
+        if event.type == BATCH_FORMED
+    ]
