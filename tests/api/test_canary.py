@@ -208,8 +208,9 @@ def test_what_is_withheld_is_null_and_named(world: World, client: Client, values
     detail = client.get(f"/v1/statements/{values['statement_id']}", headers=headers).json()
     assert (detail["trace"], detail["withheld"]) == (None, ["trace"])
     statement = detail["statement"]
-    assert sorted(statement["withheld"]) == ["anchor", "attestation", "credit", "credit_delta", "unattested_reasons"]
-    assert [statement[name] for name in statement["withheld"]] == [None] * 5
+    withheld = ["anchor", "attestation", "credit", "credit_delta", "roots", "unattested_reasons"]
+    assert sorted(statement["withheld"]) == withheld
+    assert [statement[name] for name in withheld] == [None] * 6
     for result in statement["objectives"]:
         assert (result["target_percent"], result["withheld"]) == (None, ["target_percent"])
         assert result["good"] is not None

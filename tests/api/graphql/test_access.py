@@ -57,7 +57,7 @@ ATTACKS = {
     "typename below": "query ($id: ID!) { statement(id: $id) { __typename credit { __typename amount } } }",
     "target": "query ($id: ID!) { statement(id: $id) { objectives { id t: targetPercent } } }",
     "terms": "query ($id: ID!) { statement(id: $id) { agreement { service document } } }",
-    "proof": "query ($id: ID!) { statement(id: $id) { attestation { signals proof } anchor { leaf } } }",
+    "proof": "query ($id: ID!) { statement(id: $id) { attestation { signals proof } anchor { leaf } roots { node } } }",
     "credits": "query ($id: ID!) { credits { edges { node { credit { amount } } } } statement(id: $id) { id } }",
     "credits by alias": "query ($id: ID!) { statements: credits { edges { node { x: credit { minorUnits } } } } "
     "statement(id: $id) { id } }",
@@ -240,7 +240,7 @@ def test_every_field_is_given_or_withheld_as_the_policy_says(ask: Asker, world: 
         credit { amount } trace unattested_reasons: unattestedReasons
         credit_delta: creditDelta { old { amount } difference { amount } }
         objective_deltas: objectiveDeltas { id good { difference } newState }
-        attestation { proof } anchor { leaf } objectives { targetPercent }
+        attestation { proof } anchor { leaf } roots { node } objectives { targetPercent }
       }
       agreement(slaId: $sla) { document }
     }"""

@@ -129,7 +129,7 @@ def lines(given: LoggedFacts) -> dict[str, Any]:
 
 
 def test_without_all_batches_nothing_is_held_against_the_seals() -> None:
-    report = verify_bundle(examples.bundle(), examples.trust(), examples.opening(), None, facts({}))
+    report = verify_bundle(examples.bundle(), examples.trust(), examples.opening(), (), facts({}))
     assert report.exit_code(accept_dev=True) is Exit.NOT_PINNED
     line = lines(facts({}))["recount"]
     assert line.outcome is Outcome.NOT_CHECKED
