@@ -6,7 +6,7 @@ Nothing is asked of a chain before a root is to be published on it, and one that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,15 +21,17 @@ from ledger.anchor.roots import RegistryRoots
 from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.sender import Sender
 from ledger.anchor.signers import RemoteAccount, Signer
-from ledger.app.evidence import RootPublisher
+from ledger.app.evidence import Attestor, RootPublisher
 from ledger.app.ports import Database
+from ledger.app.roots import Batches, RootPolicy
 from ledger.domain.agreement_schema import EVM_ADDRESS
+from ledger.domain.batch_events import HOME
 from ledger.domain.canonical import parse_json
 from ledger.domain.event_values import CHAIN_ID
 from ledger.domain.instant import Clock
 from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
 from ledger.errors import SettingInvalid, SlaLedgerError
-from ledger.settings import HIGHEST_MAX_FEE_GWEI, MAX_CONFIRMATIONS, ChainSettings
+from ledger.settings import HIGHEST_MAX_FEE_GWEI, MAX_CONFIRMATIONS, ChainSettings, RootSettings
 from ledger.settings.reading import is_http_url
 from ledger.wiring.chain import ChainAccounts, RpcChain
 from ledger.wiring.chain_accounts import account_of_text
@@ -105,6 +107,14 @@ def open_root_chains(
     path = Path(chosen) if chosen else folder / ROOT_CHAINS_FILE
     named = read_root_chains(path) if chosen or path.exists() else ()
     return {str(each.chain_id): FurtherChain(each, database, clock, accounts, environ) for each in named}
+
+
+def open_batches(
+    database: Database, attestor: Attestor, clock: Clock, further: Iterable[str], environ: Mapping[str, str]
+) -> Batches:
+    """What forms the batches of the home chain and of ``further`` ones. Raises ``SettingInvalid``."""
+    settings = RootSettings.read(environ)
+    return Batches(database, attestor, clock, (HOME, *further), RootPolicy(settings.after_s, settings.most))
 
 
 class FurtherChain:

@@ -24,7 +24,6 @@ from ledger.app.outbox import OutboxRunner, Stage, StageWork
 from ledger.app.queries import ChainStatus, SchemaState
 from ledger.app.repeating import Repeating
 from ledger.app.restore_guard import RestoreGuard
-from ledger.app.roots import Batches, RootPolicy
 from ledger.app.tlog import PublicLog
 from ledger.app.watching import Watch
 from ledger.app.webhook_delivery import queue_deliveries
@@ -34,7 +33,6 @@ from ledger.attest.circuits import load_circuits
 from ledger.attest.probe_checks import telemetry_signature_holds
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.attest.zk_keys import KeyCache
-from ledger.domain.batch_events import HOME
 from ledger.domain.canonical import parse_json
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.naming import LOG_KEYS_STREAM
@@ -42,7 +40,7 @@ from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
-from ledger.settings import ProverSettings, RootSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
+from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
 from ledger.wiring.chain_watching import POLL_S as WATCH_POLL_S
@@ -57,7 +55,7 @@ from ledger.wiring.log_keys import LOG_KEY_VARIABLE, keep_key, open_signer
 from ledger.wiring.making import make_data, make_keys, names_log_key, remember_first_key
 from ledger.wiring.pin import PinFile
 from ledger.wiring.provers import chosen_provers
-from ledger.wiring.root_chains import open_root_chains
+from ledger.wiring.root_chains import open_batches, open_root_chains
 from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work
 from ledger.wiring.storage import open_storage
 from ledger.wiring.witness_client import HttpWitness, read_witnesses
@@ -116,7 +114,7 @@ class Services:
         self.watch = Watch(self.database, judge)
         self.block_seals = BlockSeals(self.database, judge, self.randomness)
         self.root_chains = open_root_chains(folder, self.database, self.clock, self._chain_accounts, os.environ)
-        self.batches = self._open_batches(RootSettings.read(os.environ))
+        self.batches = open_batches(self.database, self.attestor, self.clock, self.root_chains, os.environ)
         embedded = workers.broker_url is None
         self.holder = directory_holder(folder) if embedded else process_holder()
         self._schedule_at_s = 0.0
@@ -130,10 +128,6 @@ class Services:
             Repeating(self._publish_further_once, name="the publisher", rest_s=POLL_S, notify=notify),
             *self.watchers(notify),
         )
-
-    def _open_batches(self, settings: RootSettings) -> Batches:
-        policy, targets = RootPolicy(settings.after_s, settings.most), (HOME, *self.root_chains)
-        return Batches(self.database, self.attestor, self.clock, targets, policy)
 
     @cached_property
     def issuer_key(self) -> SigningKey:
