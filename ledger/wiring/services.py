@@ -232,10 +232,7 @@ class Services:
         sign_checkpoint(self.database, self.log_signer, self._cosigners, self.guard)
 
     def publish_roots(self) -> None:
-        """Put what waits under the newest checkpoint into a batch now, publish it on the home chain, and sign the log.
-
-        Further chains get theirs as soon as somebody works them. Raises ``StageFailed``.
-        """
+        """Put what waits into a batch now, publish it on the home chain, and sign the log. Raises ``StageFailed``."""
         if self.batches.form_due(at_once=True):
             self.runner.run_until_idle(time.sleep)
             self.sign_log()
