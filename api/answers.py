@@ -1,8 +1,9 @@
-"""Answers kept for as long as the log does not grow.
+"""Answers kept for as long as the log does not grow and no chain was looked at.
 
-Most of what is asked follows from the log alone, and dashboards ask it again and again. An answer is kept under
-everything it depends on: address, what the principal may see, and the size of the log before it was made. A size that
-moved on while the answer was made only means that nobody is given it.
+Most of what is asked follows from the log alone, and dashboards ask it again and again; how far the transactions of
+anchors have come is known from looks at their chains. An answer is kept under everything it depends on: address, what
+the principal may see, and the revision before it was made. One that moved on meanwhile only means that nobody is given
+it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from urllib.parse import parse_qsl
 from litestar.handlers import BaseRouteHandler
 
 from ledger.app.access import Principal, Scope
+from ledger.app.queries import Revision
 
 OF_THE_LOG: Final = "of_the_log"
 """The key of a handler's ``opt``: True where its answers follow from the log and the principal alone."""
@@ -57,7 +59,7 @@ class KeptAnswer:
     content_type: bytes
     etag: bytes
     route: str
-    log_size: int
+    revision: Revision
 
 
 class KeptAnswers:
@@ -74,10 +76,10 @@ class KeptAnswers:
         found = parse_qsl(query.decode("latin-1"), keep_blank_values=True, encoding="latin-1")
         return Place(path, tuple(sorted(found)), principal.tenant, principal.scopes, principal.sla_ids)
 
-    def find(self, place: Place, log_size: int) -> KeptAnswer | None:
-        """The answer kept at a place, if it is of a log of this size."""
+    def find(self, place: Place, revision: Revision) -> KeptAnswer | None:
+        """The answer kept at a place, if it is of this revision."""
         kept = self._kept.get(place)
-        if kept is None or kept.log_size != log_size:
+        if kept is None or kept.revision != revision:
             return None
         self._kept.move_to_end(place)
         return kept

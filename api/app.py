@@ -74,6 +74,7 @@ HANDLERS = (
     log.latest_checkpoint,
     log.get_checkpoint,
     log.get_chain,
+    log.list_registry_events,
     tlog.describe_log,
     tlog.tlog_checkpoint,
     tlog.tlog_tile,
@@ -160,7 +161,7 @@ def create_app(
         authentication=authentication,
         hosts=hosts,
         rate_limit=rate_limit,
-        log_size=desks.queries.log_size,
+        revision=desks.queries.revision,
         count=meters.answered,
     )
 

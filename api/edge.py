@@ -33,6 +33,7 @@ from api.problems import (
 )
 from api.shared_reads import SharedReads
 from ledger.app.access import ANONYMOUS, Principal
+from ledger.app.queries import Revision
 from ledger.errors import AccessDenied, BodyTooLarge, SlaLedgerError, Unauthenticated
 from ledger.settings import LOOPBACK_HOSTS
 
@@ -68,14 +69,14 @@ class Edge:
         authentication: Authentication = LOCAL_ONLY,
         hosts: Iterable[str] = LOOPBACK_HOSTS,
         rate_limit: RateLimit = UNLIMITED,
-        log_size: Callable[[], int] | None = None,
+        revision: Callable[[], Revision] | None = None,
         count: Count = lambda *_: None,
     ) -> None:
-        """``log_size`` tells the present size of the log; without it no answer is kept. ``count`` is told of every
+        """``revision`` tells the present state of things; without it no answer is kept. ``count`` is told of every
         answer."""
         self.app = app
         self._count = count
-        self._log_size = None if log_size is None else SharedReads(log_size)
+        self._revision = None if revision is None else SharedReads(revision)
         self._kept = KeptAnswers()
         self._authentication = authentication
         self._hosts = frozenset(host.encode() for host in hosts)
@@ -150,27 +151,27 @@ class Edge:
         return answer if answer.begun else finish(answer)
 
     async def _read(self, inner: HTTPScope, principal: Principal, receive: Receive, forward: Forward) -> Answer:
-        """The answer of a route, or the one it gave when the log was as it is now."""
+        """The answer of a route, or the one it gave when all was as it is now."""
         place = KeptAnswers.place(inner["path"], inner["query_string"], principal)
-        log_size = await self._present_size(inner["path"])
-        kept = None if log_size is None else self._kept.find(place, log_size)
+        revision = await self._present(inner["path"])
+        kept = None if revision is None else self._kept.find(place, revision)
         if kept is not None:
             headers = [(b"content-type", kept.content_type), (b"content-length", b"%d" % len(kept.body))]
             return Answer(200, headers, kept.body, kept.etag, kept.route)
         answer = Answer(forward=forward)
         await self.app(inner, _NoBody(receive), answer.collect)
         answer.route = inner.get("path_template", "")
-        if log_size is not None and answer.status == 200 and is_of_the_log(_handler_of(inner)):
+        if revision is not None and answer.status == 200 and is_of_the_log(_handler_of(inner)):
             answer.etag = etag_of(answer.body, principal, public=_is_public(inner))
             content_type = answer.header(b"content-type") or b""
-            self._kept.keep(place, KeptAnswer(answer.body, content_type, answer.etag, answer.route, log_size))
+            self._kept.keep(place, KeptAnswer(answer.body, content_type, answer.etag, answer.route, revision))
         return answer
 
-    async def _present_size(self, path: str) -> int | None:
-        if self._log_size is None or not path.startswith(VERSIONED_PREFIX):
+    async def _present(self, path: str) -> Revision | None:
+        if self._revision is None or not path.startswith(VERSIONED_PREFIX):
             return None
         try:
-            return await self._log_size.get()
+            return await self._revision.get()
         except SlaLedgerError:
             # The route says what is wrong.
             return None

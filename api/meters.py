@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Count
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from ledger.app.budget_board import BudgetBoard
+from ledger.app.chain_status import STATES
 from ledger.app.outbox import Stage
 from ledger.app.queries import Health, Readiness
 from ledger.domain.instant import SECOND_NS
@@ -79,6 +80,7 @@ class _State:
         stages.add_metric(("parked",), found.outbox_parked)
         yield stages
         yield from _waits(found)
+        yield from _progress(found)
         if found.chain_error is not None:
             return
         yield _gauge("sla_ledger_chain_transactions", "Transactions stored for the chain", found.chain_transactions)
@@ -103,6 +105,20 @@ def _waits(found: Readiness) -> Iterator[GaugeMetricFamily]:
     yield from (untold, untried, worked)
     unsigned_s = _age_s(found, found.unsigned_since_ns)
     yield _gauge("sla_ledger_log_unsigned_seconds", "Age of the oldest event that no checkpoint covers", unsigned_s)
+
+
+def _progress(found: Readiness) -> Iterator[GaugeMetricFamily]:
+    """From what is stored: the node need not answer. Every state has a value at all times."""
+    states = GaugeMetricFamily("sla_ledger_chain_states", "Stored transactions by state", labels=("state",))
+    for state in STATES:
+        states.add_metric((state,), found.progress.count(state))
+    yield states
+    progress = found.progress
+    waiting_s, unlooked_s = progress.waiting_s, progress.unlooked_s
+    yield _gauge("sla_ledger_chain_unfinalized_seconds", "Age of the oldest transaction that is not final", waiting_s)
+    yield _gauge("sla_ledger_chain_unlooked_seconds", "Age of the watcher's last look at a node's chain", unlooked_s)
+    yield _gauge("sla_ledger_chain_looks_failing", "Contracts whose last look failed", progress.failing)
+    yield _gauge("sla_ledger_chain_events_of_others", "What others did that concerns this ledger", progress.of_others)
 
 
 def _age_s(found: Readiness, since_ns: int | None) -> int:

@@ -21,11 +21,12 @@ from api.desks import Desks
 from api.receiving import Intake
 from api.witness import WitnessApp
 from ledger.app.access import DEFAULT_TENANT
+from ledger.app.chain_status import ChainStatus
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Randomness
-from ledger.app.queries import BundleSource, ChainStatus, Health, Queries, Readiness, SchemaState
+from ledger.app.queries import BundleSource, Health, Queries, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.app.witness import Witness

@@ -93,6 +93,9 @@ class Anchor:
     block_number: Count
     block_hash: str
     leaf: str
+    state: str = strawberry.field(
+        description="How far its transaction has come: submitted, included, safe, finalized or failed"
+    )
     not_replayed: str | None = strawberry.field(
         description="Why the embedded chain does not hold it as recorded; or null"
     )
@@ -381,6 +384,7 @@ def _anchor(row: Mapping[str, Any], context: RequestContext) -> Anchor:
         block_number=row["block_number"],
         block_hash=row["block_hash"],
         leaf=row["leaf"],
+        state=row["state"],
         not_replayed=context.not_replayed.get(row["tx_hash"]),
         seq=row["seq"],
     )

@@ -9,10 +9,12 @@ from litestar import MediaType
 
 from api.parameters import Limit, Since, TreeSize
 from api.rest.routes import PUBLIC, Seen, reads
-from api.rest.values import Decimal, Digest, Seq, Withheld
+from api.rest.values import Decimal, Digest, Instant, Seq, Withheld, instant
 from ledger.app.access import Scope
-from ledger.app.queries import ChainStatus
+from ledger.app.chain_port import ChainLook
+from ledger.app.chain_status import STATES, ChainProgress, ChainStatus
 from ledger.app.visible import VisibleEvent
+from ledger.domain.events import StoredEvent
 from ledger.merkle.hasher import leaf_hash
 
 
@@ -39,18 +41,38 @@ class EventPage(msgspec.Struct, frozen=True, kw_only=True):
     log_size: int
 
 
+_STATE = "submitted, included, safe, finalized or failed (it reverted, or another has its nonce)"
+
+
 class ChainTransaction(msgspec.Struct, frozen=True, kw_only=True):
     """A stored transaction. Block and hash are null until it was seen in one."""
 
     ordinal: int
     purpose: str
     tx_hash: str
+    state: Annotated[str, msgspec.Meta(description=_STATE)]
     block_number: int | None
     block_hash: str | None
     replayed: Annotated[
         bool, msgspec.Meta(description="Embedded chain: whether it stands exactly as it stood before; else true")
     ]
     reason: Annotated[str | None, msgspec.Meta(description="Why it does not")]
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What the watcher found when it last looked at a contract's chain."""
+
+    chain_id: Decimal
+    contract: str
+    looked_at: Instant
+    error: Annotated[str | None, msgspec.Meta(description="Why the look failed, or a part of it; or null")]
+    latest: Annotated[int | None, msgspec.Meta(description="Number of the newest block")]
+    safe: Annotated[int | None, msgspec.Meta(description="Of the newest safe block; null where the node names none")]
+    finalized: Annotated[int | None, msgspec.Meta(description="Of the newest final block; null likewise")]
+    next_block: Annotated[int, msgspec.Meta(description="The first block whose logs are read by the next look")]
+    unread_from: Annotated[int | None, msgspec.Meta(description="First block whose logs no node gave; null: none")]
+    unread_to: Annotated[int | None, msgspec.Meta(description="Last block whose logs no node gave")]
+    of_others: Annotated[int, msgspec.Meta(description="Events of others that were logged; see /v1/chain/events")]
 
 
 class Chain(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +90,38 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
     replayed: Annotated[int, msgspec.Meta(description="Transactions that stand as they stood before")]
     not_replayed: Annotated[int, msgspec.Meta(description="Transactions that do not; each says why")]
     transactions: list[ChainTransaction]
+    states: Annotated[
+        dict[str, int], msgspec.Meta(description="How many transactions are in which state, of all chains")
+    ]
+    unfinalized_seconds: Annotated[
+        int, msgspec.Meta(description="Age of the oldest transaction that is neither finalized nor failed; 0: none is")
+    ]
+    looks: Annotated[list[Look], msgspec.Meta(description="The last look of the watcher at every contract")]
+
+
+class RegistryEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that another party's transaction did at a registry and that concerns this ledger, as it was logged."""
+
+    chain_id: Decimal
+    registry: str
+    name: Annotated[str, msgspec.Meta(description="The contract's event, such as StatementRecorded")]
+    concerns: Annotated[
+        str, msgspec.Meta(description="statement, registration: of one agreement; registry: all who use it")
+    ]
+    sla_id: Annotated[str | None, msgspec.Meta(description="The agreement; null where it concerns all")]
+    arguments: Annotated[dict[str, str], msgspec.Meta(description="Numbers as digits, bytes as 0x and hex digits")]
+    tx_hash: str
+    block_number: int
+    block_hash: str
+    log_index: int
+    seen: Instant
+    seq: Annotated[int | None, msgspec.Meta(description="Its place in the log; null until it has one")]
+
+
+class RegistryEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest first."""
+
+    items: list[RegistryEvent]
 
 
 @reads("/v1/events", summary="Events of the log", tag="log", scopes=(Scope.READ_LOG,))
@@ -107,10 +161,24 @@ def get_checkpoint(seen: Seen, size: TreeSize) -> str:
     return seen.checkpoint(size)
 
 
-@reads("/v1/chain", summary="The chain of the anchors", tag="chain", scopes=(Scope.READ_LOG,), problems=(400,))
+@reads("/v1/chain", summary="The chain of the anchors", tag="chain", scopes=(Scope.READ_LOG,), problems=(400, 503))
 def get_chain(seen: Seen) -> Chain:
-    """The chain's stored transactions; of the embedded one also which could not be replayed, with the reasons."""
-    return _chain(seen.chain())
+    """The chain's stored transactions and how far each has come; of the embedded one also which could not be replayed,
+    with the reasons."""
+    return _chain(seen.chain(), seen.chain_progress())
+
+
+@reads(
+    "/v1/chain/events",
+    summary="What others did at the registry",
+    tag="chain",
+    scopes=(Scope.READ_LOG,),
+    problems=(400, 503),
+)
+def list_registry_events(seen: Seen, limit: Limit = 50) -> RegistryEvents:
+    """What another party's transactions did at the registry and concerns this ledger: a statement that the customer
+    recorded first, terms that somebody else registered, a verifier that was retired, a pause. Each is logged once."""
+    return RegistryEvents(items=[_registry_event(event) for event in seen.events_of_others(limit=limit)])
 
 
 def _event(found: VisibleEvent) -> Event:
@@ -125,7 +193,28 @@ def _event(found: VisibleEvent) -> Event:
     )
 
 
-def _chain(status: ChainStatus) -> Chain:
+def _registry_event(event: StoredEvent) -> RegistryEvent:
+    return RegistryEvent(**event.payload, seen=instant(event.recorded_at_ns), seq=event.seq)
+
+
+def _look(look: ChainLook) -> Look:
+    first, last = look.unread or (None, None)
+    return Look(
+        chain_id=str(look.chain_id),
+        contract=look.contract,
+        looked_at=instant(look.looked_at_ns),
+        error=look.error,
+        latest=look.latest,
+        safe=look.safe,
+        finalized=look.finalized,
+        next_block=look.next_block,
+        unread_from=first,
+        unread_to=last,
+        of_others=look.of_others,
+    )
+
+
+def _chain(status: ChainStatus, progress: ChainProgress) -> Chain:
     transactions = [
         ChainTransaction(**transaction, replayed=transaction["reason"] is None)
         for transaction in status["transactions"]
@@ -140,4 +229,7 @@ def _chain(status: ChainStatus) -> Chain:
         replayed=replayed,
         not_replayed=len(transactions) - replayed,
         transactions=transactions,
+        states={state: progress.count(state) for state in STATES},
+        unfinalized_seconds=progress.waiting_s,
+        looks=[_look(look) for look in progress.looks],
     )

@@ -100,7 +100,17 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True):
     block_number: int
     block_hash: Word
     leaf: Word
-    confirmed: Annotated[bool, msgspec.Meta(description="Whether enough blocks stood on it for it to be final")]
+    state: Annotated[
+        str,
+        msgspec.Meta(
+            description="How far its transaction has come: submitted (again, after a reorganisation), included, safe, "
+            "finalized or failed"
+        ),
+    ]
+    confirmed: Annotated[
+        bool,
+        msgspec.Meta(description="Whether enough blocks stood on it; undone again by a deep reorganisation"),
+    ]
     confirmations: Annotated[
         int, msgspec.Meta(description="Blocks that stood when it was confirmed, its own included; 0 before")
     ]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 from ledger.app import sla_report
 from ledger.app.access import DEFAULT_TENANT, Principal
 from ledger.app.budgets import Budgets, read_budgets
+from ledger.app.chain_status import ChainProgress, ChainStatus, events_of_others, read_progress, with_states
 from ledger.app.explanation import read_explanation
 from ledger.app.lifecycle import read_lifecycle
 from ledger.app.observations import ReadRows
@@ -27,6 +28,9 @@ from ledger.domain.events import StoredEvent
 from ledger.domain.interval import Interval
 from ledger.errors import NotFound, OutsideTree, SlaLedgerError
 
+Revision: TypeAlias = tuple[int, int]
+"""Which state of things an answer is of."""
+
 
 class BundleSource(Protocol):
     """Where the bundle of a statement comes from: stored, or made from the ledger."""
@@ -37,37 +41,6 @@ class BundleSource(Protocol):
         Raises ``NotFound``.
         """
         ...
-
-
-class ChainTransactionStatus(TypedDict):
-    """One stored transaction; block and hash are None until it is in one.
-
-    ``reason`` says why the embedded chain does not hold it as it stood before; None where it does, and on other chains.
-    """
-
-    ordinal: int
-    purpose: str
-    tx_hash: str
-    block_number: int | None
-    block_hash: str | None
-    reason: str | None
-
-
-class ChainStatus(TypedDict):
-    """The chain that statements are anchored on.
-
-    ``kind`` is ``embedded``, in this process and rebuilt at its start, or ``rpc``, that of a node. ``chain_id`` is None
-    where the node was not reached yet, and ``error`` then says why; ``registry`` is None before deployment. ``total``
-    counts the stored transactions; ``transactions`` are all of an embedded chain's and the newest of another's, oldest
-    first.
-    """
-
-    kind: str
-    chain_id: int | None
-    registry: str | None
-    error: str | None
-    total: int
-    transactions: list[ChainTransactionStatus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +109,10 @@ class Queries:
             database, bundles=self._bundles, chain_status=self._chain_status, tenant=tenant, now_ns=self._now_ns
         )
 
-    def log_size(self) -> int:
-        """How many events the log has: what was answered before stays so until it grows."""
+    def revision(self) -> Revision:
+        """What was answered before stays so until this changes: the size of the log, and when chains were looked at."""
         with self._database.read() as tx:
-            return tx.log.size()
+            return tx.log.size(), sum(look.looked_at_ns for look in tx.chain_looks.all())
 
     def agreements(self, *, after: str | None, limit: int, among: frozenset[str] | None = None) -> Page:
         """Agreements in their newest terms, by sla_id, which an amendment does not change.
@@ -174,12 +147,13 @@ class Queries:
             known = _known(tx, sla_id, among)
             place = place_of(after, tx.views.statement, known)
             rows = tx.views.statements_page(sla_ids=known, after=place, newest=newest, limit=limit + 1)
+            rows = with_states(tx, rows)
         return page_of(rows, limit, "id")
 
     def statement(self, statement_id: str) -> LoggedStatement:
         """Raises ``NotFound``."""
         with self._database.read() as tx:
-            row = tx.views.statement(statement_id)
+            (row,) = with_states(tx, [tx.views.statement(statement_id)])
             return LoggedStatement(row, issued_event(tx, row["id"]))
 
     def explanation(self, statement_id: str, *, all_windows: bool) -> dict[str, Any]:
@@ -284,6 +258,16 @@ class Queries:
         """The chain, the transactions stored for it, and which of an embedded one could not be replayed."""
         return self._chain_status()
 
+    def chain_progress(self) -> ChainProgress:
+        """How far the transactions of all chains have come, and the last look at every contract."""
+        with self._database.read() as tx:
+            return read_progress(tx, self._now_ns())
+
+    def events_of_others(self, *, limit: int) -> Sequence[StoredEvent]:
+        """See ``ledger.app.chain_status``."""
+        with self._database.read() as tx:
+            return events_of_others(tx, limit)
+
     def not_replayed(self) -> dict[str, str]:
         """The reason of every transaction that does not stand as it stood before, by its hash."""
         return {
@@ -322,6 +306,7 @@ class Readiness:
     stages: Sequence[StageWait] = ()
     unsigned_since_ns: int | None = None
     chain_error: str | None = None
+    progress: ChainProgress = field(default_factory=ChainProgress)
 
     @property
     def ready(self) -> bool:
@@ -365,9 +350,11 @@ class Health:
             with self._database.read() as tx:
                 size, pending, parked = tx.log.size(), tx.outbox.pending(), len(tx.outbox.parked())
                 stages, unsigned_ns = tx.outbox.waiting(now_ns), unsigned_since_ns(tx)
+                progress = read_progress(tx, now_ns)
         except SlaLedgerError as error:
             return Readiness(error.message, None, 0, 0, 0, total, failures, chain_error=chain_error)
-        return Readiness(None, schema, size, pending, parked, total, failures, now_ns, stages, unsigned_ns, chain_error)
+        waiting = (now_ns, stages, unsigned_ns, chain_error, progress)
+        return Readiness(None, schema, size, pending, parked, total, failures, *waiting)
 
 
 def unsigned_since_ns(tx: Transaction) -> int | None:

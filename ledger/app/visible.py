@@ -12,10 +12,11 @@ from typing import Any
 
 from ledger.app.access import BUNDLE_SCOPES, Principal, metric_scopes, redact, require
 from ledger.app.budgets import Budgets
+from ledger.app.chain_status import ChainProgress, ChainStatus
 from ledger.app.explanation import visible_explanation
 from ledger.app.overview import Overview
 from ledger.app.paging import Page, Row
-from ledger.app.queries import ChainStatus, Inclusion, LoggedStatement, Queries
+from ledger.app.queries import Inclusion, LoggedStatement, Queries
 from ledger.domain.events import StoredEvent
 from ledger.domain.indicators import REQUESTS
 from ledger.errors import NotFound
@@ -113,6 +114,12 @@ class VisibleQueries:
 
     def chain(self) -> ChainStatus:
         return self._queries.chain()
+
+    def chain_progress(self) -> ChainProgress:
+        return self._queries.chain_progress()
+
+    def events_of_others(self, *, limit: int) -> Sequence[StoredEvent]:
+        return self._queries.events_of_others(limit=limit)
 
     def not_replayed(self) -> Mapping[str, str]:
         return self._queries.not_replayed()

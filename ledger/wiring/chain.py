@@ -27,9 +27,9 @@ from ledger.anchor.states import read_heights
 from ledger.anchor.watched import WatchedRegistry
 from ledger.anchor.watcher import Watcher
 from ledger.app.chain_port import Heights, Seen, StoredTransaction, TransactionState
+from ledger.app.chain_status import ChainStatus, ChainTransactionStatus
 from ledger.app.evidence import RootPublisher
 from ledger.app.ports import Database
-from ledger.app.queries import ChainStatus, ChainTransactionStatus
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.instant import SECOND_NS, Clock
 from ledger.errors import AnchorRefused, ChainUnavailable, SettingInvalid, SlaLedgerError
@@ -373,6 +373,7 @@ def shown_transaction(transaction: StoredTransaction, reason: str | None) -> Cha
         "ordinal": transaction.ordinal,
         "purpose": transaction.purpose,
         "tx_hash": transaction.tx_hash,
+        "state": transaction.state,
         "block_number": transaction.block_number,
         "block_hash": transaction.block_hash,
         "reason": reason,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ledger.app.chain_status import ChainStatus
 from ledger.app.evidence import Registration
 from ledger.app.ports import Database
-from ledger.app.queries import ChainStatus
 
 if TYPE_CHECKING:
     from ledger.wiring.chain import ChainAccounts

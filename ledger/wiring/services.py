@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ledger.app.block_seals import BlockSeals
 from ledger.app.bundles import LedgerBundles
+from ledger.app.chain_status import ChainStatus
 from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
 from ledger.app.closing import Schedule
 from ledger.app.commands import Commands
@@ -21,7 +22,7 @@ from ledger.app.cosigning import WitnessedPublishing
 from ledger.app.finality import DueWork, Finality
 from ledger.app.log_keys import rotate_log_key
 from ledger.app.outbox import OutboxRunner, Stage, StageWork
-from ledger.app.queries import ChainStatus, SchemaState
+from ledger.app.queries import SchemaState
 from ledger.app.repeating import Repeating
 from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog

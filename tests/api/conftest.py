@@ -19,11 +19,13 @@ from api.auth.guests import GuestTokens
 from api.desks import Desks
 from api.edge import Edge
 from api.receiving import Intake
+from ledger.app.chain_port import ChainLook, StoredTransaction, TransactionState
+from ledger.app.chain_status import ChainStatus
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
 from ledger.app.ports import Receipt
-from ledger.app.queries import ChainStatus, Health, Queries, SchemaState
+from ledger.app.queries import Health, Queries, SchemaState
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.attest.attestor import CircuitAttestor
@@ -207,6 +209,46 @@ class Ledger:
             "leaf": "0x" + "cc" * 32,
         }
         self.append(naming.attestation_stream(statement_id), "anchor_recorded", payload)
+
+    def transactions(self, *states: TransactionState) -> None:
+        """Stored transactions, the first of them the anchor's."""
+        with self.database.begin() as tx:
+            for ordinal, state in enumerate(states):
+                stored = StoredTransaction(
+                    ordinal=ordinal,
+                    chain_id=131277322940537,
+                    sender=REGISTRY,
+                    nonce=ordinal,
+                    purpose="record",
+                    effect=f"record/{ordinal}",
+                    tx_hash="0x" + f"{170 + ordinal:02x}" * 32,
+                    raw=b"\x02",
+                    signed_at_s=FIRST_NS // 10**9,
+                    state=state,
+                )
+                tx.chain.add(stored)
+
+    def watched(self, error: str | None = None) -> None:
+        """The last look of a watcher at the registry on chain 1."""
+        look = ChainLook(1, REGISTRY, 21, 90, 30, 20, FIRST_NS, error, (3, 9), 2)
+        with self.database.begin() as tx:
+            tx.chain_looks.take(1, REGISTRY, holder="watcher", now_ns=1, until_ns=2, due_ns=1)
+            tx.chain_looks.note(look, holder="watcher")
+
+    def of_others(self, name: str, *, concerns: str, sla_id: str | None = None) -> None:
+        payload = {
+            "chain_id": "1",
+            "registry": REGISTRY,
+            "tx_hash": "0x" + "ad" * 32,
+            "block_number": 8,
+            "block_hash": "0x" + "bc" * 32,
+            "log_index": 0,
+            "name": name,
+            "concerns": concerns,
+            "sla_id": sla_id,
+            "arguments": {"ctx": "7"},
+        }
+        self.append(naming.registry_stream(1, REGISTRY), "registry_event_seen", payload)
 
     def charges(self, sla_id: str, amount: str = "8000.00") -> None:
         """Record what was charged for the first day."""

@@ -30,6 +30,9 @@ CASES: dict[str, dict[str, str]] = {
     "SlaLedgerLogNotSigned": {'sla_ledger_log_unsigned_seconds{instance="a"}': "0+60x20"},
     "SlaLedgerLogShrank": {'sla_ledger_log_leaves{instance="a"}': "1000x14 900x5"},
     "SlaLedgerChainLost": {'sla_ledger_chain_failures{instance="a"}': "1x20"},
+    "SlaLedgerAnchorsNotFinal": {'sla_ledger_chain_unfinalized_seconds{instance="a"}': "7300+60x20"},
+    "SlaLedgerChainNotWatched": {'sla_ledger_chain_looks_failing{instance="a"}': "1x20"},
+    "SlaLedgerOthersAtTheRegistry": {'sla_ledger_chain_events_of_others{instance="a"}': "2x5 3x14"},
     "SlaLedgerErrorBudgetLow": {BUDGET: "0.4x5 0.05x14"},
     "SlaLedgerErrors": {'sla_ledger_http_requests_total{route="/v1/log",status="503",instance="a"}': "0+60x20"},
     "SlaLedgerSlow": {
@@ -49,6 +52,11 @@ QUIET = {
     'sla_ledger_log_unsigned_seconds{instance="a"}': "0 6 0 6 0x16",
     'sla_ledger_log_leaves{instance="a"}': "1000+5x20",
     'sla_ledger_chain_failures{instance="a"}': "0x20",
+    # A chain that is final after a quarter of an hour.
+    'sla_ledger_chain_unfinalized_seconds{instance="a"}': "0+60x15 0x4",
+    'sla_ledger_chain_unlooked_seconds{instance="a"}': "15x20",
+    'sla_ledger_chain_looks_failing{instance="a"}': "0 1 0x18",
+    'sla_ledger_chain_events_of_others{instance="a"}': "2x20",
     BUDGET: "0.9 0.8 0.5 0.4x16",
     'sla_ledger_http_requests_total{route="/v1/log",status="200",instance="a"}': "0+600x20",
     'sla_ledger_http_requests_total{route="/v1/log",status="404",instance="a"}': "0+600x20",

@@ -10,13 +10,15 @@ from litestar.testing import TestClient
 from api.answers import ENTRY_BYTES, KeptAnswer, KeptAnswers, Place
 from api.edge import Edge
 from ledger.app.access import ROLE_SCOPES, Principal, Role
+from ledger.app.queries import Revision
 from tests.api.conftest import Ledger
 
+NOW: Revision = (1, 0)
 VIEWER = Principal("a", "alice", ROLE_SCOPES[Role.OPERATIONS_VIEWER])
 
 
-def answer(body: bytes, log_size: int = 1) -> KeptAnswer:
-    return KeptAnswer(body, b"application/json", b'"etag"', "/v1/statements", log_size)
+def answer(body: bytes, revision: Revision = NOW) -> KeptAnswer:
+    return KeptAnswer(body, b"application/json", b'"etag"', "/v1/statements", revision)
 
 
 def place(number: int) -> Place:
@@ -67,9 +69,9 @@ def test_a_problem_is_not_kept(client: TestClient[Any], ledger: Ledger) -> None:
 def test_who_sees_something_else_finds_nothing(other: Principal) -> None:
     kept = KeptAnswers()
     kept.keep(KeptAnswers.place("/v1/statements", b"", VIEWER), answer(b"of alice's viewers"))
-    assert kept.find(KeptAnswers.place("/v1/statements", b"", other), 1) is None
+    assert kept.find(KeptAnswers.place("/v1/statements", b"", other), NOW) is None
     same = Principal("another subject", "alice", VIEWER.scopes)
-    assert kept.find(KeptAnswers.place("/v1/statements", b"", same), 1) is not None
+    assert kept.find(KeptAnswers.place("/v1/statements", b"", same), NOW) is not None
 
 
 SPELT = (b"limit=50&sla_id=0xab", b"limit=50&sla_id=0xab&&&&", b"%6Cimit=50&sla_id=0xab", b"sla_id=0x%61b&limit=5%30")
@@ -104,33 +106,33 @@ def test_empty_answers_with_long_addresses_are_counted() -> None:
     places = [KeptAnswers.place("/v1/statements", b"cursor=%05d" % n + b"x" * 9000, VIEWER) for n in range(50)]
     for each in places:
         kept.keep(each, answer(b""))
-    assert sum(kept.find(each, 1) is not None for each in places) == 10
+    assert sum(kept.find(each, NOW) is not None for each in places) == 10
     small = KeptAnswers(max_bytes=10 * ROOM)
     for number in range(100):
         small.keep(place(number), answer(b""))
-    assert sum(small.find(place(number), 1) is not None for number in range(100)) == 9
+    assert sum(small.find(place(number), NOW) is not None for number in range(100)) == 9
 
 
 def test_the_oldest_make_room() -> None:
     kept = KeptAnswers(max_bytes=2 * ROOM + 10)
     for number in range(5):
         kept.keep(place(number), answer(b"1234"))
-    assert [kept.find(place(number), 1) is not None for number in range(5)] == [False, False, False, True, True]
-    kept.find(place(3), 1)
+    assert [kept.find(place(number), NOW) is not None for number in range(5)] == [False, False, False, True, True]
+    kept.find(place(3), NOW)
     kept.keep(place(5), answer(b"1234"))
-    assert kept.find(place(3), 1) is not None
-    assert kept.find(place(4), 1) is None
+    assert kept.find(place(3), NOW) is not None
+    assert kept.find(place(4), NOW) is None
 
 
 def test_a_newer_answer_takes_the_place_of_the_older() -> None:
     kept = KeptAnswers(max_bytes=ROOM + 10)
     for size in range(1, 100):
-        kept.keep(place(0), answer(b"12345678", size))
-        assert kept.find(place(0), size) is not None
-        assert kept.find(place(0), size - 1) is None
+        kept.keep(place(0), answer(b"12345678", (size, 0)))
+        assert kept.find(place(0), (size, 0)) is not None
+        assert kept.find(place(0), (size - 1, 0)) is None
 
 
 def test_a_giant_is_not_kept() -> None:
     kept = KeptAnswers()
     kept.keep(place(0), answer(bytes(1024 * 1024 + 1)))
-    assert kept.find(place(0), 1) is None
+    assert kept.find(place(0), NOW) is None

@@ -206,7 +206,7 @@ def test_no_checkpoint_yet(ledger: Any, client: Client) -> None:
 
 
 def test_chain_says_what_was_not_replayed(ledger: Any, client: Client) -> None:
-    common = {"block_number": 1, "block_hash": "0x" + "bb" * 32}
+    common = {"block_number": 1, "block_hash": "0x" + "bb" * 32, "state": "finalized"}
     ledger.chain["transactions"] = [
         {"ordinal": 0, "purpose": "deploy registry", "tx_hash": "0x" + "aa" * 32, "reason": None, **common},
         {"ordinal": 1, "purpose": "record", "tx_hash": "0x" + "ab" * 32, "reason": "no block time", **common},
@@ -227,6 +227,48 @@ def test_chain_of_a_node_that_was_never_reached(ledger: Any, client: Client) -> 
     chain = client.get("/v1/chain").json()
     assert (chain["kind"], chain["chain_id"], chain["error"]) == ("rpc", None, "the node does not answer")
     assert client.get("/health/ready").json()["status"] == "ready", "what is stored is served without the node"
+
+
+def test_chain_says_how_far_transactions_are_and_what_the_watcher_saw(ledger: Any, client: Client) -> None:
+    empty = client.get("/v1/chain").json()
+    assert (empty["states"]["submitted"], empty["unfinalized_seconds"], empty["looks"]) == (0, 0, [])
+    ledger.transactions("submitted", "finalized")
+    ledger.watched(error="the node refuses")
+    chain = client.get("/v1/chain").json()
+    assert chain["states"] == {"submitted": 1, "included": 0, "safe": 0, "finalized": 1, "failed": 0}
+    assert chain["unfinalized_seconds"] > 10**6
+    (look,) = chain["looks"]
+    assert (look["chain_id"], look["latest"], look["finalized"], look["error"]) == ("1", 90, 20, "the node refuses")
+    assert (look["next_block"], look["unread_from"], look["unread_to"]) == (21, 3, 9)
+
+
+def test_what_others_did_at_the_registry_is_listed_the_newest_first(ledger: Any, client: Client) -> None:
+    assert client.get("/v1/chain/events").json() == {"items": []}
+    ledger.watched()
+    ledger.of_others("VerifierRetired", concerns="registry")
+    ledger.of_others("StatementRecorded", concerns="statement", sla_id="0x" + "1f" * 32)
+    second, first = client.get("/v1/chain/events").json()["items"]
+    assert (first["name"], first["concerns"], first["sla_id"], first["seq"]) == ("VerifierRetired", "registry", None, 0)
+    assert (second["name"], second["sla_id"]) == ("StatementRecorded", "0x" + "1f" * 32)
+    assert second["arguments"] == {"ctx": "7"}
+    assert client.get("/v1/chain/events?limit=1").json()["items"] == [second]
+
+
+def test_an_anchor_says_how_far_its_transaction_is(ledger: Any, client: Client) -> None:
+    sla_id = ledger.agreement(1)
+    name = ledger.statement(sla_id)
+    ledger.anchor(name, sla_id)
+
+    def state() -> str:
+        (row,) = client.get("/v1/statements").json()["items"]
+        one = client.get(f"/v1/statements/{name}").json()["statement"]
+        assert one["anchor"]["state"] == row["anchor"]["state"]
+        return str(one["anchor"]["state"])
+
+    assert state() == "included", "another party's: as the log has it"
+    ledger.transactions("safe")
+    ledger.watched()
+    assert state() == "safe", "a look at the chain changes answers that were kept"
 
 
 def test_anchor_that_the_rebuilt_chain_does_not_hold(ledger: Any, client: Client) -> None:
