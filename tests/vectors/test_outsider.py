@@ -68,6 +68,13 @@ def test_a_lie_has_one_verdict(name: str) -> None:
     assert mine.failed & outside.failed
 
 
+@pytest.mark.parametrize("type_", [0, 2])
+def test_a_party_may_record_by_transactions_of_several_types(type_: int) -> None:
+    data = examples.forger().transact(by="customer-evm", type_=type_).sign()
+    assert ours(data, TRUST) == theirs(data, TRUST)
+    assert theirs(data, TRUST).exits[1] == Exit.HOLDS
+
+
 def test_without_a_trust_file_nothing_is_more_than_assumed() -> None:
     data = (HERE / "bundle.json").read_bytes()
     assert ours(data, None) == theirs(data, None)

@@ -168,7 +168,7 @@ ANCHOR: Lies = {
     "with value": (lambda f: f.transact(value=1), {"anchor"}),
     "another call": (lambda f: f.transact(data=b"\x00" * 4 + f.calldata()[4:]), {"anchor"}),
     "a longer call": (lambda f: f.transact(data=f.calldata() + bytes(32)), {"anchor"}),
-    "a legacy transaction": (lambda f: f.transact(type_=0), {"anchor"}),
+    "a legacy transaction for any chain": (lambda f: f.transact(type_=0, chainId=None), {"anchor"}),
     "cut off": (raw(lambda data: data[:-1]), {"anchor"}),
     "followed by a byte": (raw(lambda data: data + b"\x00"), {"anchor"}),
     "a signature altered": (raw(lambda data: data[:-1] + bytes([data[-1] ^ 1])), {"anchor"}),
