@@ -55,9 +55,13 @@ class Report:
         a chain that was asked, or not counted again from facts that were given."""
         if any(line.outcome is Outcome.FAIL for line in self.lines):
             return Exit.FAILED
-        # Who asks a node, or hands in what it logged, wants an answer: none is no more than an assumption.
-        assumed = {line.check for line in self.lines if line.outcome is Outcome.ASSUMED or _unanswered(line)}
-        return Exit.NOT_PINNED if assumed - ({DEV_KEY} if accept_dev else set()) else Exit.HOLDS
+        return Exit.NOT_PINNED if self.resting_on(accept_dev=accept_dev) else Exit.HOLDS
+
+    def resting_on(self, *, accept_dev: bool) -> tuple[str, ...]:
+        """The lines that keep a consistent bundle from holding. Who asks a node, or hands in what it logged, wants an
+        answer: none is no more than an assumption."""
+        found = (line.check for line in self.lines if line.outcome is Outcome.ASSUMED or _unanswered(line))
+        return tuple(check for check in found if not (accept_dev and check == DEV_KEY))
 
 
 def _unanswered(line: Line) -> bool:

@@ -90,7 +90,7 @@ def verify(
         for path, report, code in zip(bundles, reports, codes, strict=True):
             if len(bundles) > 1:
                 click.echo(f"{path}:")
-            _print(report, code)
+            _print(report, code, report.resting_on(accept_dev=accept_dev))
     context.exit(exit_code)
 
 
@@ -141,14 +141,14 @@ def _document(report: Report, exit_code: int) -> dict[str, object]:
     }
 
 
-def _print(report: Report, exit_code: int) -> None:
+def _print(report: Report, exit_code: int, resting_on: Sequence[str]) -> None:
     for line in report.lines:
         click.echo(line_text(line))
     verdicts = {
         verification.Exit.HOLDS: "consistent offline, against your pins",
         verification.Exit.FAILED: "does not hold: "
         + ", ".join(x.check for x in report.lines if x.outcome is Outcome.FAIL),
-        verification.Exit.NOT_PINNED: "consistent offline, but resting on what is ASSUMED above",
+        verification.Exit.NOT_PINNED: "consistent offline, but resting on " + ", ".join(resting_on),
     }
     click.echo(f"{verdicts[verification.Exit(exit_code)]}; not established: {'; '.join(report.not_established)}")
 

@@ -38,7 +38,7 @@ def test_a_development_key_is_not_accepted_by_itself(capsys: pytest.CaptureFixtu
     assert run(BUNDLE, "--trust", TRUST) == 3
     out = capsys.readouterr().out
     assert "ASSUMED      dev key" in out
-    assert "resting on what is ASSUMED above" in out
+    assert "consistent offline, but resting on dev key; not established" in out
 
 
 def test_without_a_trust_file_nothing_is_pinned(capsys: pytest.CaptureFixture[str]) -> None:
