@@ -56,7 +56,7 @@ def test_a_reader_checks_a_bundle_against_pins_and_an_opening(reader: Callable[.
     page = reader().page
     give(page, bundle=vector("bundle"))
     expect(headline(page)).to_have_text("Consistent, but not settled")
-    expect(page.get_by_role("status")).to_contain_text("resting on what is ASSUMED")
+    expect(page.get_by_role("status")).to_contain_text("resting on dev key, pin: log, pin: issuer, ")
     give(page, trust=vector("trust"), opening=vector("opening"))
     page.get_by_role("checkbox", name="Accept a development key").check()
     expect(headline(page)).to_have_text(HOLDS)

@@ -20,15 +20,16 @@ export async function checkFiles({ bundle, trust = null, opening = null, acceptD
     return { exitCode: 2, problem, lines: [], notEstablished: [] };
   }
   const report = await verifyBundle(read.bundle, read.trust, read.opening, said);
-  return { ...report, exitCode: exitCode(report, acceptDev), bundle: read.bundle };
+  return { ...report, acceptDev, exitCode: exitCode(report, acceptDev), bundle: read.bundle };
 }
 
 /** The closing sentence of a report, in the words of `sla-ledger verify`. */
-export function conclusion({ exitCode: code, lines }) {
+export function conclusion({ exitCode: code, lines, acceptDev }) {
   const failed = lines.filter((line) => line.outcome === "FAIL").map((line) => line.check);
   if (code === 1) return `does not hold: ${failed.join(", ")}`;
   if (code === 0) return "consistent offline, against your pins";
   const open = lines.filter((line) => line.notEvaluated).map((line) => line.check);
   if (open.length) return `consistent offline as far as it was checked; not checked by this page: ${open.join(", ")}`;
-  return "consistent offline, but resting on what is ASSUMED above";
+  const assumed = lines.filter((line) => line.outcome === "ASSUMED").map((line) => line.check);
+  return `consistent offline, but resting on ${assumed.filter((check) => !(acceptDev && check === "dev key")).join(", ")}`;
 }
