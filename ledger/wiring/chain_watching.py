@@ -2,58 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
+from ledger.app.chain_port import WatchedChain
 from ledger.app.chain_watch import ChainWatch
-from ledger.app.ports import Database
-from ledger.domain.instant import Clock
-from ledger.errors import ChainUnavailable
-from ledger.settings import ChainSettings
+from ledger.app.repeating import Notify, Repeating
 
 if TYPE_CHECKING:
-    from ledger.anchor.watched import WatchedRegistry
-    from ledger.wiring.chain import OpenChain
+    from ledger.wiring.chain import RpcChain
+    from ledger.wiring.root_chains import FurtherChain
+    from ledger.wiring.services import Services
 
 POLL_S = 1.0
 """How often it is asked, of the database alone, whether a look is due."""
 
 
-class ChainWatches:
-    """Makes the looks that are due, one chain after the other."""
-
-    def __init__(self, watches: Sequence[ChainWatch]) -> None:
-        self._watches = tuple(watches)
-
-    def __bool__(self) -> bool:
-        return bool(self._watches)
-
-    def look(self) -> bool:
-        """False: there is nothing to hurry for."""
-        for watch in self._watches:
-            watch.look()
-        return False
+def watchers(services: Services, notify: Notify) -> tuple[Repeating, ...]:
+    """A thread for the home chain, where that is a node's, and one for each further chain: none holds up another."""
+    every_s = services.chain_settings.watch_s
+    return tuple(
+        Repeating(
+            ChainWatch(services.database, opened, services.clock, services.holder, every_s, notify).look,
+            name=f"the watcher of {name}",
+            rest_s=POLL_S,
+            notify=notify,
+        )
+        for name, opened in _chains(services)
+    )
 
 
-def chain_watches(
-    database: Database,
-    chain: Callable[[], OpenChain],
-    settings: ChainSettings,
-    clock: Clock,
-    *,
-    holder: str,
-    notify: Callable[[str], None],
-) -> ChainWatches:
-    """The watcher of the home chain where that is a node's. ``chain`` opens it when its first look is due."""
-    if settings.rpc_url is None:
-        return ChainWatches(())
+def _chains(services: Services) -> Iterator[tuple[str, Callable[[], WatchedChain]]]:
+    """Each is opened when its first look is due."""
+    if services.chain_settings.rpc_url is not None:
+        yield "the home chain", partial(_home, services)
+    for chain_id, chain in services.root_chains.items():
+        yield f"chain {chain_id}", partial(_further, chain)
 
-    def watched() -> WatchedRegistry:
-        from ledger.wiring.chain import RpcChain
 
-        opened = chain()
-        if not isinstance(opened, RpcChain):
-            raise ChainUnavailable("the chain that is open is not a node's", retry_after_s=POLL_S)
-        return opened.watched()
+def _home(services: Services) -> WatchedChain:
+    return cast("RpcChain", services.chain).watched()
 
-    return ChainWatches([ChainWatch(database, watched, clock, holder, settings.watch_s, notify)])
+
+def _further(chain: FurtherChain) -> WatchedChain:
+    return chain.registrar.watched()

@@ -44,8 +44,7 @@ from ledger.resources import resource_dir
 from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
-from ledger.wiring.chain_watching import POLL_S as WATCH_POLL_S
-from ledger.wiring.chain_watching import chain_watches
+from ledger.wiring.chain_watching import watchers
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.collectors import KeyringCollectors
 from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
@@ -127,7 +126,7 @@ class Services:
             # Receivers that are slow to answer hold up nobody's settlement, nor do nodes that are.
             Repeating(self._deliver_once, name="the courier", rest_s=POLL_S, notify=notify),
             Repeating(self._publish_further_once, name="the publisher", rest_s=POLL_S, notify=notify),
-            *self.watchers(notify),
+            *watchers(self, notify),
         )
 
     @cached_property
@@ -283,15 +282,6 @@ class Services:
             self.watch.judge_new()
             self.batches.form_due()
         return self.runner.run_once()
-
-    def watchers(self, notify: Notify) -> tuple[Repeating, ...]:
-        """What looks at the chain of a node, if there is one, in a thread of its own."""
-        watches = chain_watches(
-            self.database, lambda: self.chain, self.chain_settings, self.clock, holder=self.holder, notify=notify
-        )
-        if not watches:
-            return ()
-        return (Repeating(watches.look, name="the watcher of the chain", rest_s=WATCH_POLL_S, notify=notify),)
 
     def _publish_further_once(self) -> bool:
         return bool(self.root_chains) and self.further_publisher.run_once()

@@ -12,6 +12,7 @@ from ledger.app.webhook_delivery import queue_deliveries
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SettingInvalid
 from ledger.settings import WorkerSettings
+from ledger.wiring.chain_watching import watchers
 from ledger.wiring.services import Services
 from ledger.workers.celery_app import make_app, sender
 from ledger.workers.loop import stop_signals
@@ -68,7 +69,7 @@ def run_beat(settings: WorkerSettings, open_services: OpenServices, *, notify: N
         rest_s=settings.schedule_s,
         notify=notify,
         # A node that is slow to answer holds up no closing.
-        beside=lambda services: services.watchers(notify),
+        beside=lambda services: watchers(services, notify),
     )
 
 

@@ -40,6 +40,7 @@ ROW: dict[str, Any] = {
     "unattested_reasons": ["a tier without a place in the circuit"],
     "attestation": {"signals": ["5"]},
     "anchor": {"leaf": "0x"},
+    "roots": [{"node": "0x"}],
     "objectives": [
         {"id": name, "good": 9, "valid": 10, "target": "95", "state": "met"} for name in (*INDICATORS, "amended away")
     ],
