@@ -8,11 +8,13 @@ circuit and model agree is for tests/circuits to say.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Any
+
+from eth_account import Account
 
 from ledger.app.agreements import load_timeline, register_agreement, terminate_agreement
 from ledger.app.block_seals import BlockSeals
@@ -26,11 +28,15 @@ from ledger.app.sealing import load_salts
 from ledger.app.statements import issued_event
 from ledger.app.watching import Judge
 from ledger.app.windows import load_windows
-from ledger.attest import babyjub
+from ledger.attest import babyjub, statement
 from ledger.attest.attestor import CircuitAttestor
+from ledger.attest.batch import Batch, log_id
 from ledger.attest.bundle_schema import TRUST_FORMAT
+from ledger.attest.case import Case
 from ledger.attest.circuits import load_circuits
+from ledger.attest.evm_tx import PUBLISH_SIGNATURE
 from ledger.attest.inputs import CircuitInputs
+from ledger.attest.keccak import keccak256, keccak_text
 from ledger.attest.probe_checks import telemetry_signature_holds
 from ledger.attest.prover import PublicSignals
 from ledger.attest.signing import NoteKey, SigningKey, verify
@@ -123,6 +129,7 @@ def trust() -> bytes:
         "circuits": [circuit],
         "chain_id": str(CHAIN_ID),
         "registry": REGISTRY,
+        "root_chains": [{"chain_id": "10", "registry": REGISTRY}],
     }
     return canonical_bytes(found)
 
@@ -262,21 +269,54 @@ class Office:
             found = sorted(tx.views.statements(), key=lambda row: (row["start_ns"], row["statement_version"]))
             return [each["id"] for each in found]
 
-    def evidence(self, name: str | None = None) -> Evidence:
-        """The bundle of a statement, by default of the newest, with its proof and a party's transaction."""
+    def evidence(self, name: str | None = None, *, published_on: Sequence[int] = ()) -> Evidence:
+        """The bundle of a statement, by default of the newest, with its proof and a party's transaction, and with
+        batch roots on these chains."""
         desk, name = self.desk, name or self.statements()[-1]
         with desk.database.begin() as tx:
             size = tx.log.size()
             note = sign_checkpoint(Checkpoint(LOG_KEY.key.name, size, tx.log.root(size)), [LOG_KEY])
             tx.log.save_checkpoint(size, tx.log.root(size), note.decode())
-            built = build_bundle(tx, name, vkey=LOG_KEY.key.vkey(), sign=SigningKey(ISSUER).sign)
+            built = build_bundle(tx, name, vkey=LOG_KEY.key.vkey(), sign=SigningKey(ISSUER).sign, attestor=attestor())
             sealed = issued_event(tx, name).payload["seal_key"] is not None
             opening = build_opening(tx, name) if sealed else None
         forged = Forger(json.loads(built), SECRETS)
         if carries_proof(forged.issued):
             forged.bundle |= self._proof(name)
             forged.transact()
+        if published_on:
+            forged.bundle["roots"] = [self._root(forged, chain_id) for chain_id in published_on]
         return Evidence(forged.sign(), opening)
+
+    def _root(self, forged: Forger, chain_id: int) -> dict[str, Any]:
+        """A batch with two other leaves beside the log as it was with the statement, or the log alone."""
+        case, place = Case(forged.bundle), forged.bundle["statement"]["seq"]
+        size, batch, leaf = place + 1, bytes(32), None
+        if case.bundle["proof"] is not None:
+            circuit_id = case.verification_key.circuit_id()
+            leaf = statement.leaf(case.signals, statement.proof_hash(bytes.fromhex(case.proof["proof"])), circuit_id)
+            made = Batch.of([leaf, *(keccak256(bytes([number])) for number in range(2))])
+            batch = made.root
+        with self.desk.database.read() as tx:
+            root, path = tx.log.root(size), tx.log.inclusion_proof(place, size)
+        data = log_id(LOG_KEY.key.name) + size.to_bytes(32, "big") + root + batch
+        fields = {"chainId": chain_id, "nonce": 7, "gas": 120_000, "to": REGISTRY, "value": 0, "type": 2}
+        fees = {"maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1}
+        signed = Account.sign_transaction({**fields, **fees, "data": keccak_text(PUBLISH_SIGNATURE)[:4] + data}, ISSUER)
+        return {
+            "chain_id": str(chain_id),
+            "registry": REGISTRY,
+            "issuer": case.agreement.issuer.evm_address,
+            "size": size,
+            "root": root.hex(),
+            "inclusion": [node.hex() for node in path],
+            "batch_root": "0x" + batch.hex(),
+            "siblings": None if leaf is None else ["0x" + node.hex() for node in made.path(leaf)],
+            "raw_transaction": bytes(signed.raw_transaction).hex(),
+            "tx_hash": "0x" + bytes(signed.hash).hex(),
+            "block_number": 9,
+            "block_hash": "0x" + "cd" * 32,
+        }
 
     def _proof(self, name: str) -> dict[str, Any]:
         base, _, version = name.rpartition(".v")

@@ -103,6 +103,10 @@ def parts() -> Office:
     return office
 
 
+def published(*chains: int) -> Evidence:
+    return Office().at_the_end().hand_in(failed("a", at(10))).close().evidence(published_on=chains)
+
+
 def undecided() -> Evidence:
     objective = {"id": "memory", "method": "total_ratio", "indicator": "oom_avoidance", "target": "90"}
     terms = {"objectives": [OBJECTIVES[0], objective], **paid(rules=[])}
@@ -173,6 +177,9 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
     "a part before an amendment": lambda: parts().evidence(parts().statements()[0]),
     "a part after an amendment": lambda: parts().evidence(parts().statements()[1]),
     "a part before a notice": lambda: parts().evidence(),
+    "published on two chains": lambda: published(10, 31337),
+    "published on a chain nobody pins": lambda: published(10, 99),
+    "withheld, and published": lambda: Office().at_the_end().close().evidence(published_on=[10]),
     "counts left open": undecided,
     "five objectives": lambda: day(**many_objectives(5)),
     "with confidence": lambda: day(failed("a", at(10)), **first_objective(confidence="wilson-95")),

@@ -104,6 +104,9 @@ class Bundle:
         if trust is not None and "witnesses" in trust:
             asked = trust["witnesses"]
             found.append(("12 witnesses", lambda: log.witnesses(self.checkpoint, asked["vkeys"], asked["quorum"])))
+        for at, root in enumerate(self.doc.get("roots", ())):
+            found.append((f"11 root {at}", lambda root=root: self.published(root, trust)))
+            found.append((f"13 root {at}", lambda root=root: self.root_pin(root, trust)))
         return [*found, *self.pins(trust)]
 
     # --- what follows from the agreement ---
@@ -444,6 +447,33 @@ class Bundle:
         call = (*head, self.contexts[-2], before, chain.circuit_id(proof["verification_key"]), *self.signals)
         assert data == keccak(chain.RECORD.encode())[:4] + words(*call) + bytes.fromhex(proof["proof"])
 
+    def published(self, root: Any, trust: Any) -> None:
+        chains, note = [int(each["chain_id"]) for each in self.doc["roots"]], self.checkpoint
+        assert chains == sorted(set(chains))
+        then = note._replace(size=root["size"], root=bytes.fromhex(root["root"]))
+        assert then.size != note.size or then == note
+        log.require_entry({**self.doc["statement"], "inclusion": root["inclusion"]}, then)
+        proof, batch = self.doc["proof"], bytes.fromhex(root["batch_root"][2:])
+        assert (root["siblings"] is None) == (proof is None)
+        if proof is not None:
+            circuit_id = chain.circuit_id(proof["verification_key"])
+            leaf = chain.leaf(self.signals, bytes.fromhex(proof["proof"]), circuit_id)
+            assert chain.batch_root(leaf, root["siblings"]) == batch
+        raw, issuer = bytes.fromhex(root["raw_transaction"]), self.terms.addresses[0]
+        assert root["tx_hash"] == "0x" + keccak(raw).hex()
+        sender, to, chain_id, data = chain.sent(raw)
+        issuer = (_chain_pin(root, trust) or {}).get("issuer", issuer)
+        assert root["issuer"] == issuer == sender
+        assert (chain_id, to) == (int(root["chain_id"]), root["registry"])
+        call = words(keccak(note.origin.encode()), then.size, then.root, batch)
+        assert data == keccak(chain.PUBLISH.encode())[:4] + call
+
+    def root_pin(self, root: Any, trust: Any) -> str:
+        if trust is None:
+            return ASSUMED
+        pin = _chain_pin(root, trust)
+        return NOT_CHECKED if pin is None else PASS if pin["registry"] == root["registry"] else FAIL
+
     def pins(self, trust: Any) -> list[tuple[str, Callable[[], str | None]]]:
         doc, parties = self.doc, self.doc["agreement"]["parties"]
         lines = doc["log"]["checkpoint"].split("\n")
@@ -499,6 +529,14 @@ TIER_STEPS = (
     *("currency", "base", "tiers", "tiers_combine", "combined_bps", "tier_amount", "price_per_request"),
     *("rules_combine", "cap", "minimum", "rounding"),
 )
+
+
+def _chain_pin(root: Any, trust: Any) -> Any:
+    """What a trust file says of the chain that a root is on, if it names it."""
+    if trust is not None and trust["chain_id"] == root["chain_id"]:
+        return {"registry": trust["registry"]}
+    further = [] if trust is None else trust.get("root_chains", [])
+    return next((each for each in further if each["chain_id"] == root["chain_id"]), None)
 
 
 def _honoured(listed: Any) -> Span:

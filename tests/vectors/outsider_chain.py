@@ -19,6 +19,7 @@ G2_X = (
     11559732032986387107991004021392285783925812861821192530917403151452391805634,
 )
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+PUBLISH = "anchorBatch((bytes32,uint64,bytes32),bytes32)"
 RECORD = "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8]))"
 
 
@@ -92,6 +93,19 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, dict):
         return tuple((name, _frozen(value[name])) for name in sorted(value))
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def leaf(signals: list[int], proof: bytes, circuit: bytes) -> bytes:
+    """Section 10: a statement as a leaf of a batch."""
+    hashes = keccak(words(*signals)), keccak(proof), circuit
+    return keccak(keccak(words(keccak(b"sla-ledger/leaf/v1"), signals[2], *hashes)))
+
+
+def batch_root(leaf: bytes, siblings: list[str]) -> bytes:
+    for sibling in siblings:
+        other = bytes.fromhex(sibling[2:])
+        leaf = keccak(min(leaf, other) + max(leaf, other))
+    return leaf
 
 
 def circuit_id(key: Any) -> bytes:

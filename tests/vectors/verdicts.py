@@ -62,8 +62,9 @@ def ours(data: bytes, trust: bytes | None, opening: bytes | None = None) -> Verd
     report = verification.verify_bundle(bundle, pins, given)
     found: dict[Outcome, set[int]] = {outcome: set() for outcome in Outcome}
     for line in report.lines:
-        if line.check in STEPS or line.check.startswith("pin: "):
-            found[line.outcome].add(STEPS.get(line.check, 13))
+        if line.check in STEPS or line.check.startswith(("pin: ", "root on chain ")):
+            step = 13 if line.check.startswith("pin: ") else 11
+            found[line.outcome].add(STEPS.get(line.check, step))
     exits = (int(report.exit_code(accept_dev=False)), int(report.exit_code(accept_dev=True)))
     # Whether counts were opened, and whether there is a proof, is no verdict.
     not_checked = frozenset(found[Outcome.NOT_CHECKED]) - {0, 10}
