@@ -42,7 +42,7 @@ demo: $(VENV)/.project ## The main job on the sample in examples/; writes var/de
 
 # --- tests -----------------------------------------------------------------------------------
 .PHONY: test
-test: $(VENV)/.project ## All tests, shared out among a process for each core
+test: $(VENV)/.project ## All tests, shared out among one process more than there are cores
 	$(BIN)/python -m pytest -n auto
 
 .PHONY: test-fast

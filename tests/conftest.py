@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from tests.support.postgres import Server, ServerMissing, running_server
 from tests.support.redis import RedisMissing, RedisServer, running_redis
-from tests.support.sharing import longest_first
+from tests.support.sharing import longest_first, processes
 
 ROOT = Path(__file__).resolve().parents[1]
 _DEFAULT_FIXTURES = ROOT.parent / "shared" / "fixtures"
@@ -28,6 +28,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         longest_first(items)
     else:
         items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """For ``-n auto``."""
+    return processes(os.cpu_count() or 1, fast="not slow" in config.option.markexpr)
 
 
 @pytest.hookimpl(optionalhook=True)

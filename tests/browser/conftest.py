@@ -149,7 +149,7 @@ class _Pages(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("dashboard")
     data = folder / "data"

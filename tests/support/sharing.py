@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import pytest
 
-TOGETHER = ("tests/circuits/", "tests/browser/")
-"""Each with provers, or a browser and a settled ledger, of its own session."""
+TOGETHER = ("tests/browser/",)
+"""A browser and a settled ledger serve all of its files. Provers of tests/circuits load the same keys in two processes
+within seconds, and are no reason to leave the longest folder to one."""
 
 LONGEST = (
     "tests/circuits/",
@@ -29,6 +30,14 @@ LONGEST = (
 def unit_of(node_id: str) -> str:
     """What a process takes as a whole: the test's folder or file."""
     return next((folder for folder in TOGETHER if node_id.startswith(folder)), node_id.partition("::")[0])
+
+
+def processes(cores: int, *, fast: bool) -> int:
+    """How many run: one more than there are cores, as servers, nodes and browsers are waited for a fifth of the time.
+
+    ``fast`` tests wait for nothing.
+    """
+    return cores if fast else cores + 1
 
 
 def rank(node_id: str) -> int:

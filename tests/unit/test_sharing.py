@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
     [
         ("tests/unit/domain/test_money.py::TestCents::test_a[b::c]", "tests/unit/domain/test_money.py"),
         ("tests/browser/test_pages.py::test_a", "tests/browser/"),
-        ("tests/circuits/test_lies.py::test_a[x]", "tests/circuits/"),
+        ("tests/circuits/test_lies.py::test_a[x]", "tests/circuits/test_lies.py"),
     ],
 )
 def test_a_file_or_a_folder_goes_as_a_whole(node_id: str, unit: str) -> None:
@@ -26,6 +26,10 @@ def test_a_file_or_a_folder_goes_as_a_whole(node_id: str, unit: str) -> None:
 def test_what_takes_longest_comes_first() -> None:
     places = [sharing.rank(name) for name in ("tests/circuits/a.py", "tests/browser/b.py", "tests/unit/c.py::d")]
     assert places == sorted(set(places))
+
+
+def test_what_waits_for_others_leaves_room_for_one_more() -> None:
+    assert (sharing.processes(2, fast=True), sharing.processes(2, fast=False)) == (2, 3)
 
 
 def test_every_place_that_is_named_is_there() -> None:
