@@ -71,6 +71,17 @@ class ObjectiveResult:
     )
 
 
+@strawberry.type(description="The second proof, of the credit, of a statement whose terms pay for incidents.")
+class IncidentProof:
+    circuit: str
+    circuit_id: str
+    verification_key: str = strawberry.field(description="SHA-256 of the verification key's document")
+    signals: list[Decimal] = strawberry.field(description="The six public signals")
+    proof_hash: str
+    proof: str = strawberry.field(description="256 bytes in hex, EVM order")
+    dev_key: bool = strawberry.field(description="True: whoever made the key can forge proofs")
+
+
 @strawberry.type(description="The Groth16 proof of a statement; its bundle holds what verifies it.")
 class Attestation:
     circuit: str
@@ -82,6 +93,7 @@ class Attestation:
     proof_hash: str
     proof: str = strawberry.field(description="256 bytes in hex, EVM order")
     dev_key: bool = strawberry.field(description="True: whoever made the key can forge proofs")
+    incident_proof: IncidentProof | None = strawberry.field(description="Of terms without an impact rule null")
     seq: Count
 
 
@@ -362,18 +374,17 @@ def _objective(row: Row, denied: AccessDenied | None, context: RequestContext) -
 
 
 def _attestation(row: Mapping[str, Any]) -> Attestation:
+    second = row.get("incident_proof")
     return Attestation(
-        circuit=row["circuit"],
-        circuit_id=row["circuit_id"],
         chain_id=row["chain_id"],
         registry=row["registry"],
-        verification_key=row["verification_key"],
-        signals=list(row["signals"]),
-        proof_hash=row["proof_hash"],
-        proof=row["proof"],
-        dev_key=row["dev_key"],
+        **{name: row[name] for name in _PROOF},
+        incident_proof=None if second is None else IncidentProof(**{name: second[name] for name in _PROOF}),
         seq=row["seq"],
     )
+
+
+_PROOF = ("circuit", "circuit_id", "verification_key", "signals", "proof_hash", "proof", "dev_key")
 
 
 def _anchor(row: Mapping[str, Any], context: RequestContext) -> Anchor:

@@ -75,6 +75,18 @@ class Windows(msgspec.Struct, frozen=True):
     idle: Annotated[int, msgspec.Meta(description="Observed windows whose counts are all zero")]
 
 
+class IncidentProof(msgspec.Struct, frozen=True, kw_only=True):
+    """The second proof of a statement whose terms pay for incidents beside the tiers; its credit is the statement's."""
+
+    circuit: str
+    circuit_id: Digest
+    verification_key: Annotated[Digest, msgspec.Meta(description="SHA-256 of the verification key's document")]
+    signals: Annotated[list[Decimal], msgspec.Meta(description="The six public signals")]
+    proof_hash: Word
+    proof: Annotated[str, msgspec.Meta(description="256 bytes in lowercase hex, EVM order")]
+    dev_key: Annotated[bool, msgspec.Meta(description="True: whoever made the key, the issuer, can forge proofs")]
+
+
 class Attestation(msgspec.Struct, frozen=True, kw_only=True):
     """The Groth16 proof of the statement; the bundle holds what verifies it."""
 
@@ -88,6 +100,10 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True):
     proof_hash: Word
     proof: Annotated[str, msgspec.Meta(description="256 bytes in lowercase hex, EVM order")]
     dev_key: Annotated[bool, msgspec.Meta(description="True: whoever made the key, the issuer, can forge proofs")]
+    incident_proof: Annotated[
+        IncidentProof | None,
+        msgspec.Meta(description="The second proof, of the credit, where the terms pay for incidents; or null"),
+    ] = None
     seq: Seq
 
 

@@ -32,6 +32,7 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
 
     bytes32 private constant CTX_TAG = keccak256("sla-ledger/ctx/v1");
     bytes32 private constant LEAF_TAG = keccak256("sla-ledger/leaf/v1");
+    bytes32 private constant PAIR_TAG = keccak256("sla-ledger/circuit-pair/v1");
     /// @dev The lowest bit of a record, and all the others.
     bytes32 private constant REPLACED = bytes32(uint256(1));
     bytes32 private constant NOT_REPLACED = ~REPLACED;
@@ -153,34 +154,55 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
 
     // --- statements --------------------------------------------------------------------------
 
-    /// @notice Checks a statement and its proof and records it.
+    /// @notice Checks a statement and its proof and records it. Where the terms pay for incidents beside the tiers, the
+    ///         credit needs a second proof: `verifyAndRecordWithIncidents`.
     /// @dev The periods of an agreement are contiguous from its first start, so of (start, end) and
     ///      (start, end + 1) only one can be recorded. A restatement is the version after the last one of
     ///      the same period and names what it replaces.
     /// @param s the statement with its proof; the sender is one of the agreement's parties
     /// @return recorded false if the same signals stand recorded already: then nothing changes
     function verifyAndRecord(Statement calldata s) external returns (bool recorded) {
-        Sla storage sla = _slas[s.slaId];
-        if (sla.termsVersion == 0) revert UnknownSla(s.slaId);
-        if (msg.sender != sla.issuer && msg.sender != sla.customer) revert NotParty(s.slaId, msg.sender);
-
-        for (uint256 i = 0; i < 6; ++i) {
-            if (s.signals[i] >= R) revert SignalOutOfField(i);
-        }
-        uint256 ctx = ctxOf(s.slaId, s.start, s.end, s.termsVersion, s.statementVersion, s.prevCtx);
-        if (s.signals[2] != ctx) revert CtxMismatch(ctx, s.signals[2]);
-
+        (Sla storage sla, uint256 ctx) = _requireContext(s);
         bytes32 signalsHash = keccak256(abi.encode(s.signals));
         bytes32 key = _recordKey(s.slaId, s.start, s.end, s.statementVersion, ctx, signalsHash);
         if (_records[key] != bytes32(0)) return false;
 
         _requireTerms(s, sla.termsVersion);
         _advance(s, sla);
-        address verifier = _requireProof(s);
+        _requireAccepted(s, s.circuitId);
+        address verifier = _requireProof(s.circuitId, s.proof, s.signals);
 
         bytes32 proofHash = keccak256(abi.encodePacked(s.proof));
         _records[key] = keccak256(abi.encode(s.slaId, proofHash, verifier)) & NOT_REPLACED;
-        _emitRecorded(s, signalsHash, proofHash, verifier);
+        _emitRecorded(s, s.circuitId, signalsHash, proofHash, verifier);
+        return true;
+    }
+
+    /// @notice Checks a statement whose terms pay for incidents beside the tiers, with both of its proofs, and records
+    ///         it. The credit is signal 1 of the second proof; that of the first is the tiers' share before cap,
+    ///         minimum and rounding.
+    /// @dev Such terms are registered with pairs of circuits (`pairOf`) and with no circuit alone, so the first proof
+    ///      by itself is refused by `verifyAndRecord`, and a single circuit here. Both proofs have one ctx and one
+    ///      termsHash, and the second starts from what the first shows. The rest is as in `verifyAndRecord`, with
+    ///      the hash of the pair, of all twelve signals and of both proofs in the places of the single ones.
+    /// @param s the statement with its first proof; the sender is one of the agreement's parties
+    /// @param c the second proof
+    /// @return recorded false if the same signals stand recorded already: then nothing changes
+    function verifyAndRecordWithIncidents(Statement calldata s, IncidentCredit calldata c)
+        external
+        returns (bool recorded)
+    {
+        (Sla storage sla, uint256 ctx) = _requireContext(s);
+        _requireBound(s, c);
+        bytes32 signalsHash = keccak256(abi.encode(s.signals, c.signals));
+        bytes32 key = _recordKey(s.slaId, s.start, s.end, s.statementVersion, ctx, signalsHash);
+        if (_records[key] != bytes32(0)) return false;
+
+        _requireTerms(s, sla.termsVersion);
+        _advance(s, sla);
+        _requireAccepted(s, pairOf(s.circuitId, c.circuitId));
+        address verifier = _requireProof(s.circuitId, s.proof, s.signals);
+        _records[key] = _recordPair(s, c, signalsHash, verifier) & NOT_REPLACED;
         return true;
     }
 
@@ -201,10 +223,10 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
         return _terms[slaId][termsVersion];
     }
 
-    /// @notice Whether a version of the terms accepts proofs of a circuit.
+    /// @notice Whether a version of the terms accepts proofs of a circuit, or of a pair of circuits.
     /// @param slaId the agreement
     /// @param termsVersion the version of the terms
-    /// @param circuitId the circuit
+    /// @param circuitId the circuit, or the pair
     /// @return True if both parties agreed to it
     function acceptsCircuit(bytes32 slaId, uint32 termsVersion, bytes32 circuitId) external view returns (bool) {
         return _circuits[slaId][termsVersion][circuitId];
@@ -223,9 +245,10 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
     /// @param end end of the period
     /// @param statementVersion the version
     /// @param ctx its context signal
-    /// @param signalsHash keccak256(abi.encode(signals))
-    /// @return keccak256(abi.encode(slaId, proofHash, verifier)) but for the lowest bit, which is 1 exactly if a
-    ///         later version replaced the statement
+    /// @param signalsHash as in its event
+    /// @return keccak256(abi.encode(slaId, proofHash, verifier)), of two proofs
+    ///         keccak256(abi.encode(slaId, proofHash, verifier, incidentVerifier)), but for the lowest bit, which is 1
+    ///         exactly if a later version replaced the statement
     function recordOf(
         bytes32 slaId,
         uint64 start,
@@ -292,11 +315,19 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
         return keccak256(abi.encode(issuer, customer, nonce));
     }
 
+    /// @notice Two circuits that prove a statement together, as registrations and events name them.
+    /// @param circuitId the circuit of the period
+    /// @param incidentCircuitId the circuit of the incident credit
+    /// @return The id of the pair; neither the order nor one of the two can change without it
+    function pairOf(bytes32 circuitId, bytes32 incidentCircuitId) public pure returns (bytes32) {
+        return keccak256(abi.encode(PAIR_TAG, circuitId, incidentCircuitId));
+    }
+
     /// @notice A statement as a leaf of a batch. It is hashed twice so that it can never pass for an inner node.
     /// @param ctx the context signal
-    /// @param signalsHash keccak256(abi.encode(signals))
-    /// @param proofHash keccak256 of the proof's 256 bytes
-    /// @param circuitId the circuit of the proof
+    /// @param signalsHash keccak256(abi.encode(signals)), of two proofs keccak256(abi.encode(signals, signals))
+    /// @param proofHash keccak256 of the proof's 256 bytes, of two proofs of all 512
+    /// @param circuitId the circuit of the proof, of two proofs their pair
     /// @return The leaf
     function leafOf(uint256 ctx, bytes32 signalsHash, bytes32 proofHash, bytes32 circuitId)
         public
@@ -312,6 +343,39 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
         (address recovered, ECDSA.RecoverError error_,) = ECDSA.tryRecover(registrationDigest(reg), signature);
         if (error_ != ECDSA.RecoverError.NoError || recovered != reg.customer) {
             revert CustomerSignatureInvalid(reg.customer, recovered);
+        }
+    }
+
+    /// @dev A party of a known agreement sends it, every signal is below the field's order, and the proof is for this
+    ///      chain, registry, agreement, period and version.
+    function _requireContext(Statement calldata s) private view returns (Sla storage sla, uint256 ctx) {
+        sla = _slas[s.slaId];
+        if (sla.termsVersion == 0) revert UnknownSla(s.slaId);
+        if (msg.sender != sla.issuer && msg.sender != sla.customer) revert NotParty(s.slaId, msg.sender);
+        _requireInField(s.signals, 0);
+        ctx = ctxOf(s.slaId, s.start, s.end, s.termsVersion, s.statementVersion, s.prevCtx);
+        if (s.signals[2] != ctx) revert CtxMismatch(ctx, s.signals[2]);
+    }
+
+    /// @dev The second proof is about the same statement, under the same terms, and starts from what the first shows.
+    function _requireBound(Statement calldata s, IncidentCredit calldata c) private pure {
+        _requireInField(c.signals, 6);
+        if (c.signals[2] != s.signals[2]) revert CtxMismatch(s.signals[2], c.signals[2]);
+        if (c.signals[3] != s.signals[1]) revert TierCreditMismatch(s.signals[1], c.signals[3]);
+        if (c.signals[4] != s.signals[4]) revert TermsHashMismatch(s.signals[4], c.signals[4]);
+    }
+
+    /// @dev `offset` tells the second proof's signals from the first's in the error.
+    function _requireInField(uint256[6] calldata signals, uint256 offset) private pure {
+        for (uint256 i = 0; i < 6; ++i) {
+            if (signals[i] >= R) revert SignalOutOfField(offset + i);
+        }
+    }
+
+    /// @dev Both parties agreed to the circuit, or to the pair.
+    function _requireAccepted(Statement calldata s, bytes32 circuitId) private view {
+        if (!_circuits[s.slaId][s.termsVersion][circuitId]) {
+            revert CircuitNotAccepted(s.slaId, s.termsVersion, circuitId);
         }
     }
 
@@ -355,11 +419,11 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
     }
 
     /// @dev The only place that calls a verifier: with explicit gas, and any answer but true reverts.
-    function _requireProof(Statement calldata s) private view returns (address verifier) {
-        bytes32 circuitId = s.circuitId;
-        if (!_circuits[s.slaId][s.termsVersion][circuitId]) {
-            revert CircuitNotAccepted(s.slaId, s.termsVersion, circuitId);
-        }
+    function _requireProof(bytes32 circuitId, uint256[8] calldata proof, uint256[6] calldata signals)
+        private
+        view
+        returns (address verifier)
+    {
         Verifier storage v = _verifiers[circuitId];
         verifier = v.verifier;
         if (verifier == address(0)) revert UnknownCircuit(circuitId);
@@ -369,7 +433,7 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
         bytes32 codeHash = v.codeHash;
         if (verifier.codehash != codeHash) revert VerifierCodeChanged(circuitId, codeHash, verifier.codehash);
         if (gasleft() < VERIFIER_GAS_LEFT) revert NotEnoughGas(VERIFIER_GAS_LEFT, gasleft());
-        if (!IGroth16Verifier(verifier).verifyProof{gas: VERIFIER_GAS}(s.proof, s.signals)) {
+        if (!IGroth16Verifier(verifier).verifyProof{gas: VERIFIER_GAS}(proof, signals)) {
             revert ProofInvalid(circuitId);
         }
     }
@@ -388,16 +452,38 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
         );
     }
 
-    function _emitRecorded(Statement calldata s, bytes32 signalsHash, bytes32 proofHash, address verifier) private {
+    /// @dev Checks the second proof and tells of both; what the record of the pair is.
+    function _recordPair(
+        Statement calldata s,
+        IncidentCredit calldata c,
+        bytes32 signalsHash,
+        address verifier
+    ) private returns (bytes32) {
+        address incidentVerifier = _requireProof(c.circuitId, c.proof, c.signals);
+        bytes32 proofHash = keccak256(abi.encodePacked(s.proof, c.proof));
+        _emitRecorded(s, pairOf(s.circuitId, c.circuitId), signalsHash, proofHash, verifier);
+        emit IncidentCreditRecorded(
+            s.slaId, s.signals[2], c.signals[1], s.circuitId, c.circuitId, incidentVerifier
+        );
+        return keccak256(abi.encode(s.slaId, proofHash, verifier, incidentVerifier));
+    }
+
+    function _emitRecorded(
+        Statement calldata s,
+        bytes32 circuitId,
+        bytes32 signalsHash,
+        bytes32 proofHash,
+        address verifier
+    ) private {
         emit StatementRecorded(
             s.slaId,
             s.signals[2],
-            leafOf(s.signals[2], signalsHash, proofHash, s.circuitId),
+            leafOf(s.signals[2], signalsHash, proofHash, circuitId),
             s.start,
             s.end,
             s.termsVersion,
             s.statementVersion,
-            s.circuitId,
+            circuitId,
             signalsHash,
             proofHash,
             verifier

@@ -20,17 +20,18 @@ from ledger.anchor.registration import abi_value
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import Signer
 from ledger.anchor.verifier_key import circuit_id, constructor_words, refuse_dev_key
-from ledger.app.evidence import Registration
+from ledger.app.evidence import IncidentProof, Registration
 from ledger.domain.attested import PROOF_BYTES, SIGNAL_COUNT
 from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 
 # Limits, not prices: what is left over is not paid. Fixed, so that the same call signs to the same bytes.
-_DEPLOY_REGISTRY_GAS: Final = 4_000_000
+_DEPLOY_REGISTRY_GAS: Final = 5_000_000
 _DEPLOY_VERIFIER_GAS: Final = 2_500_000
 _VERIFIER_GAS: Final = 200_000
 _REGISTER_GAS: Final = 250_000
 _REGISTER_GAS_PER_CIRCUIT: Final = 30_000
 _RECORD_GAS: Final = 500_000
+_RECORD_PAIR_GAS: Final = 900_000
 
 _REGISTRY: Final = "registry"
 _RETRY_AFTER_S: Final = 5
@@ -40,7 +41,7 @@ _LOG_BLOCKS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement with its proof, as ``verifyAndRecord`` takes it.
+    """A statement with its proof, as ``verifyAndRecord`` takes it, or with both as ``verifyAndRecordWithIncidents``.
 
     Times in nanoseconds; ids and hashes 32 bytes; ``signals`` the six public signals in order; ``proof`` 256
     bytes in EVM order. Version 1 has ``prev_ctx`` 0 and a zero ``prev_signals_hash``; a later version names
@@ -57,10 +58,15 @@ class Statement:
     circuit_id: bytes
     signals: tuple[int, ...]
     proof: bytes
+    incident_proof: IncidentProof | None = None
+
+    @property
+    def all_signals(self) -> tuple[int, ...]:
+        """Those of both proofs, whose hash names the statement."""
+        return self.signals if self.incident_proof is None else (*self.signals, *self.incident_proof.signals)
 
     def abi_value(self) -> tuple[object, ...]:
         """The fields in the order of the Solidity struct."""
-        words = [int.from_bytes(self.proof[i : i + 32], "big") for i in range(0, len(self.proof), 32)]
         return (
             self.sla_id,
             self.start_ns,
@@ -71,7 +77,7 @@ class Statement:
             self.prev_signals_hash,
             self.circuit_id,
             list(self.signals),
-            words,
+            _words(self.proof),
         )
 
 
@@ -133,7 +139,7 @@ def registry_address(deployer: str) -> ChecksumAddress:
 
 
 def signals_hash(signals: tuple[int, ...]) -> bytes:
-    """keccak256(abi.encode(uint256[6] signals))."""
+    """keccak256(abi.encode(signals)): of six signals, or of the twelve of two proofs."""
     return keccak(b"".join(signal.to_bytes(32, "big") for signal in signals))
 
 
@@ -236,17 +242,25 @@ class AnchorChain:
 
     def record_call(self, statement: Statement, effect: str | None = None) -> Call:
         """The call that records a statement. Raises ValueError for wrong lengths."""
-        if len(statement.signals) != SIGNAL_COUNT or len(statement.proof) != PROOF_BYTES:
-            raise ValueError(f"a statement has {SIGNAL_COUNT} signals and a proof of {PROOF_BYTES} bytes")
-        data = self._encode("verifyAndRecord", statement.abi_value())
-        return Call(self.registry, data, _RECORD_GAS, "record the statement", effect)
+        second = statement.incident_proof
+        for proof in (statement,) if second is None else (statement, second):
+            if len(proof.signals) != SIGNAL_COUNT or len(proof.proof) != PROOF_BYTES:
+                raise ValueError(f"a statement has {SIGNAL_COUNT} signals and a proof of {PROOF_BYTES} bytes")
+        if second is None:
+            data = self._encode("verifyAndRecord", statement.abi_value())
+            return Call(self.registry, data, _RECORD_GAS, "record the statement", effect)
+        credit = (second.circuit_id, list(second.signals), _words(second.proof))
+        data = self._encode("verifyAndRecordWithIncidents", statement.abi_value(), credit)
+        return Call(self.registry, data, _RECORD_PAIR_GAS, "record the statement", effect)
 
     def verify_and_record(
         self, party: Signer, statement: Statement, *, now_s: int, effect: str | None = None
     ) -> RecordOutcome:
         """Have the registry check a statement's proof and record it, as issuer or customer."""
         receipt = self._sender.send(party, self.record_call(statement, effect), now_s=now_s)
-        events = [_recorded(e) for e in self._recorded_event().process_receipt(receipt) if self._emitted(e)]
+        event = self._recorded_event()
+        logs = [log for log in receipt["logs"] if log["topics"] and bytes(log["topics"][0]).hex() == event.topic[2:]]
+        events = [_recorded(e) for e in map(event.process_log, logs) if self._emitted(e)]
         return RecordOutcome(
             recorded=events[0] if events else None,
             tx_hash=bytes(receipt["transactionHash"]),
@@ -308,7 +322,7 @@ class AnchorChain:
             statement.end_ns,
             statement.statement_version,
             ctx,
-            signals_hash(statement.signals),
+            signals_hash(statement.all_signals),
         )
         return any(slot)
 
@@ -334,6 +348,10 @@ class AnchorChain:
 
     def _emitted(self, event: EventData) -> bool:
         return event["address"] == self.registry
+
+
+def _words(proof: bytes) -> list[int]:
+    return [int.from_bytes(proof[i : i + 32], "big") for i in range(0, len(proof), 32)]
 
 
 def _contract(w3: Web3, name: ContractName, address: ChecksumAddress) -> Contract:

@@ -63,12 +63,17 @@ class RegistryAnchor:
             circuit_id=recording.circuit_id,
             signals=recording.signals,
             proof=recording.proof,
+            incident_proof=recording.incident_proof,
         )
+        second = recording.incident_proof
+        keys = [(recording.circuit_id, verification_key, dev_unsafe)]
+        keys += [] if second is None else [(second.circuit_id, second.verification_key, second.dev_unsafe)]
         # Here as well as where a verifier is deployed: on a registry of others, one may be there already.
-        refuse_dev_key(self.chain_id, dev_unsafe=dev_unsafe)
+        refuse_dev_key(self.chain_id, dev_unsafe=any(dev for _, _, dev in keys))
         if self._chain.is_recorded(statement):
             return self._find(statement)
-        self._ensure_verifier(recording.circuit_id, verification_key, dev_unsafe=dev_unsafe)
+        for circuit_id, key, dev in keys:
+            self._ensure_verifier(circuit_id, key, dev_unsafe=dev)
         # The context names agreement, period and versions.
         effect = self._effect("record", recording.signals[2].to_bytes(32, "big"))
         outcome = self._chain.verify_and_record(self._issuer, statement, now_s=self._now_s(), effect=effect)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ledger.app.agreements import RegisteredAgreement, load_timeline, registered_agreement
 from ledger.app.attestations import anchored, confirmed, proved
-from ledger.app.evidence import Anchor, Anchored, Attestor, Recording, StatementContext
+from ledger.app.evidence import Anchor, Anchored, Attestor, IncidentProof, Recording, StatementContext
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
 from ledger.app.retrying import pause_s
@@ -141,6 +141,20 @@ def recording_of(tx: Transaction, proof: Mapping[str, Any]) -> Recording:
         circuit_id=bytes.fromhex(proof["circuit_id"]),
         signals=tuple(int(signal) for signal in proof["signals"]),
         proof=bytes.fromhex(proof["proof"]),
+        incident_proof=_incident_proof(tx, proof),
+    )
+
+
+def _incident_proof(tx: Transaction, proof: Mapping[str, Any]) -> IncidentProof | None:
+    second = proof.get("incident_proof")
+    if second is None:
+        return None
+    return IncidentProof(
+        circuit_id=bytes.fromhex(second["circuit_id"]),
+        signals=tuple(int(signal) for signal in second["signals"]),
+        proof=bytes.fromhex(second["proof"]),
+        verification_key=json.loads(tx.batches.get(second["verification_key"])),
+        dev_unsafe=second["dev_key"],
     )
 
 
@@ -160,7 +174,8 @@ def _previous_signals(tx: Transaction, proof: Mapping[str, Any], replaced: str) 
                 f"{proof[name]}; a restatement is recorded where the statement it replaces is",
                 replaced=replaced,
             )
-    return tuple(int(signal) for signal in before.payload["signals"])
+    incidents = before.payload.get("incident_proof")
+    return tuple(int(signal) for signal in [*before.payload["signals"], *(incidents["signals"] if incidents else ())])
 
 
 def _bytes_of_others(database: Database, anchor: Anchor, tx_hash: str) -> bytes | None:

@@ -87,11 +87,9 @@ def confirmed(tx: Transaction, statement_id: str) -> StoredEvent | None:
 
 def proved_circuits(tx: Transaction) -> list[dict[str, Any]]:
     """The circuits whose proofs this ledger holds, as a trust file pins them."""
-    found = {
-        (row["attestation"]["circuit_id"], row["attestation"]["dev_key"])
-        for row in tx.views.statements()
-        if row["attestation"] is not None
-    }
+    proofs = [row["attestation"] for row in tx.views.statements() if row["attestation"] is not None]
+    proofs += [proof["incident_proof"] for proof in proofs if "incident_proof" in proof]
+    found = {(proof["circuit_id"], proof["dev_key"]) for proof in proofs}
     return [{"circuit_id": circuit_id, "dev_unsafe": dev_key} for circuit_id, dev_key in sorted(found)]
 
 
@@ -132,20 +130,28 @@ def _record(
     payload = {
         "statement_id": statement_id,
         "sla_id": statement["sla_id"],
-        "circuit": attestation.circuit,
-        "circuit_id": attestation.circuit_id.hex(),
         "chain_id": str(context.chain_id),
         "registry": context.registry,
         "previous_ctx": str(context.previous),
-        "signals": [str(signal) for signal in attestation.signals],
-        "proof_hash": "0x" + attestation.proof_hash.hex(),
-        "proof": attestation.proof.hex(),
-        "verification_key": tx.batches.put(canonical_bytes(attestation.verification_key)),
-        "dev_key": attestation.dev_unsafe,
+        **_proof_members(tx, attestation),
     }
+    if attestation.incident_proof is not None:
+        payload["incident_proof"] = _proof_members(tx, attestation.incident_proof)
     (receipt,) = tx.events.append(
         attestation_stream(statement_id),
         [NewEvent("attestation_recorded", payload, occurred_at_ns=now_ns)],
         expected_version=0,
     )
     tx.outbox.add(receipt.event_id, Stage.ANCHOR)
+
+
+def _proof_members(tx: Transaction, attestation: Attestation) -> dict[str, Any]:
+    return {
+        "circuit": attestation.circuit,
+        "circuit_id": attestation.circuit_id.hex(),
+        "signals": [str(signal) for signal in attestation.signals],
+        "proof_hash": "0x" + attestation.proof_hash.hex(),
+        "proof": attestation.proof.hex(),
+        "verification_key": tx.batches.put(canonical_bytes(attestation.verification_key)),
+        "dev_key": attestation.dev_unsafe,
+    }

@@ -207,19 +207,29 @@ def _proof(
         replaced = proved(tx, earlier[-1].payload["statement_id"])
         if replaced is not None:
             context["prev_signals"] = replaced.payload["signals"]
-    return {
+            if "incident_proof" in replaced.payload:
+                context["prev_incident_signals"] = replaced.payload["incident_proof"]["signals"]
+    found = {
         "context": context,
         "base": {"salt": str(salts.base)},
         "credit_salt": str(salts.credit) if committed else None,
-        "proof": {
+        "proof": _shown_proof(tx, proof),
+    }
+    if "incident_proof" in proof:
+        total_salt = str(salts.total) if committed else None
+        found["incident_proof"] = {**_shown_proof(tx, proof["incident_proof"]), "credit_salt": total_salt}
+    return found
+
+
+def _shown_proof(tx: Transaction, proof: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "circuit": proof["circuit"],
+        "signals": proof["signals"],
+        "proof": proof["proof"],
+        "verification_key": json.loads(tx.batches.get(proof["verification_key"])),
+        "manifest": {
             "circuit": proof["circuit"],
-            "signals": proof["signals"],
-            "proof": proof["proof"],
-            "verification_key": json.loads(tx.batches.get(proof["verification_key"])),
-            "manifest": {
-                "circuit": proof["circuit"],
-                "circuit_id": proof["circuit_id"],
-                "dev_unsafe": proof["dev_key"],
-            },
+            "circuit_id": proof["circuit_id"],
+            "dev_unsafe": proof["dev_key"],
         },
     }

@@ -34,11 +34,15 @@ class TelemetrySignature:
 
 @dataclass(frozen=True, slots=True)
 class Salts:
-    """Secret field elements of one period: one for each block, one for the base, one for the credit."""
+    """Secret field elements of one period: one for each block, one for the base, one for the credit.
+
+    Where incidents pay beside the tiers ``credit`` hides the tiers' amount, and ``total`` the credit.
+    """
 
     blocks: tuple[int, ...]
     base: int
     credit: int
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,10 @@ class StatementContext:
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """A proof that every verifier at hand accepted."""
+    """A proof that every verifier at hand accepted.
+
+    ``incident_proof``: the second one, of the credit, where the terms pay for incidents beside the tiers.
+    """
 
     circuit: str
     circuit_id: bytes
@@ -66,6 +73,7 @@ class Attestation:
     proof_hash: bytes
     verification_key: Mapping[str, Any]
     dev_unsafe: bool
+    incident_proof: Attestation | None = None
 
 
 class Attestor(Protocol):
@@ -79,6 +87,8 @@ class Attestor(Protocol):
 
     def circuit_ids(self, agreement: Agreement) -> tuple[bytes, ...]:
         """The circuits whose proofs the agreement's statements may carry: for its longest period, and for parts of one.
+
+        Where a statement has two proofs, a pair of circuits has one id, and no circuit alone is among them.
 
         Makes the keys that are not there yet, which for a month of hours takes minutes.
         """
@@ -153,9 +163,20 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
+class IncidentProof:
+    """The second proof of a statement for the registry, with the key that its verifier needs."""
+
+    circuit_id: bytes
+    signals: tuple[int, ...]
+    proof: bytes
+    verification_key: Mapping[str, Any]
+    dev_unsafe: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
     """A proved statement for the registry; ``previous_signals`` are those of the version it replaces, empty for the
-    first."""
+    first, and twelve where that has two proofs."""
 
     sla_id: str
     start_ns: int
@@ -165,6 +186,7 @@ class Recording:
     signals: tuple[int, ...]
     proof: bytes
     previous_signals: tuple[int, ...] = ()
+    incident_proof: IncidentProof | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,8 @@ def seal_period(
     agreement, attestor = registered.agreement, sealing.attestor
     seal_key, blocks = attestor.seal_key(agreement, period), attestor.block_count(len(judged.windows))
     seal_blocks(tx, registered, period, judged, attestor=attestor, randomness=sealing.randomness, upto=blocks)
-    for name in _version_salts(seal_key, version):
+    totals = (_total_salt(seal_key, version),) if agreement.compensation.impact is not None else ()
+    for name in (*_version_salts(seal_key, version), *totals):
         _get_or_make(tx.secrets, name, sealing.randomness)
     seals = seals_of(tx, seal_key, version)
     salts = [_get(tx.secrets, _salt_of(event)) for event in seals]
@@ -150,7 +151,9 @@ def load_salts(tx: Transaction, issued: Mapping[str, Any]) -> Salts:
     """The secret salts of what a statement (its payload) was sealed and proved with; raises ``NotFound``."""
     seal_key, version = int(issued["seal_key"]), issued["statement_version"]
     base, credit = (_get(tx.secrets, name) for name in _version_salts(seal_key, version))
-    return Salts(tuple(_get(tx.secrets, _salt_of(event)) for event in seals_of(tx, seal_key, version)), base, credit)
+    blocks = tuple(_get(tx.secrets, _salt_of(event)) for event in seals_of(tx, seal_key, version))
+    total = _total_salt(seal_key, version) if issued["trace"].get("impact_amount") is not None else None
+    return Salts(blocks, base, credit, None if total is None else _get(tx.secrets, total))
 
 
 def collector_signature(signed: Sequence[StoredEvent], telemetry_root: str) -> StoredEvent | None:
@@ -189,6 +192,12 @@ def _version_salts(seal_key: int, version: int) -> tuple[str, str]:
     """Where the salts of base and credit of a statement's version are kept."""
     place = f"salt/{seal_key}" if version == 1 else f"salt/{seal_key}/v{version}"
     return f"{place}/base", f"{place}/credit"
+
+
+def _total_salt(seal_key: int, version: int) -> str:
+    """Where the salt of a credit is kept that incidents add to."""
+    base, _ = _version_salts(seal_key, version)
+    return base.removesuffix("base") + "total"
 
 
 def _salt_of(event: StoredEvent) -> str:

@@ -37,6 +37,7 @@ def attested_terms(agreement: Agreement) -> AttestedTerms:
             sum_capped=terms.tiers_combine == "sum",
             rounding=terms.rounding,
             credit_hidden=terms.credit_visibility == "committed",
+            exact=terms.impact is not None,
         )
     except AttestationValueInvalid as error:
         if error.data.get("field") == "collector":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ledger.app.evidence import Attestation, Recording, Salts, Seal, StatementContext
 from ledger.attest import statement, telemetry
@@ -10,9 +11,12 @@ from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import context_value, sla_id, window_counts
 from ledger.attest.batch import NO_STATEMENTS, Batch, batch_node
 from ledger.attest.circuits import Circuit
-from ledger.attest.inputs import circuit_inputs
+from ledger.attest.incident_claims import incident_claim
+from ledger.attest.incident_credit import INCIDENTS_CIRCUIT, evaluate_incidents, incident_inputs
+from ledger.attest.inputs import CircuitInputs, circuit_inputs
 from ledger.attest.model import PeriodClaim, evaluate
-from ledger.attest.prover import Groth16Prover
+from ledger.attest.pair import OneProof, pair_id, statement_name
+from ledger.attest.prover import Groth16Prover, PublicSignals
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.proration import terms_for
@@ -44,7 +48,11 @@ class CircuitAttestor:
             return ()
         # A part of a period, at the start or where a notice cuts it, may fit a smaller circuit than the whole.
         needed = self.circuits_up_to(agreement.most_windows)
-        return tuple(self._provers[name].key().circuit_id for name in needed if name in self._provers)
+        ids = tuple(self._provers[name].key().circuit_id for name in needed if name in self._provers)
+        if agreement.compensation.impact is None:
+            return ids
+        incidents = self._prover(INCIDENTS_CIRCUIT).key().circuit_id
+        return tuple(pair_id(each, incidents) for each in ids)
 
     def circuits_up_to(self, windows: int) -> tuple[str, ...]:
         """The smallest circuit for so many windows and every smaller one, by name. Raises ``Refused``."""
@@ -80,10 +88,7 @@ class CircuitAttestor:
         salts: Salts,
         context: StatementContext,
     ) -> Attestation:
-        circuit = self._circuit_for(len(windows))
-        prover = self._provers.get(circuit.name)
-        if prover is None:
-            raise Refused(f"no prover for the circuit {circuit.name} is set up here", circuit=circuit.name)
+        prover = self._prover(self._circuit_for(len(windows)).name)
         claim = PeriodClaim(
             terms=attested_terms(agreement),
             windows=window_counts(windows),
@@ -95,24 +100,31 @@ class CircuitAttestor:
             ctx=context_value(agreement, period, context),
         )
         evaluation = evaluate(claim)
-        proof = prover.prove(circuit_inputs(claim, evaluation), evaluation.signals)
-        key = prover.key()
-        return Attestation(
-            circuit=circuit.name,
-            circuit_id=key.circuit_id,
-            signals=evaluation.signals.as_tuple(),
-            proof=proof,
-            proof_hash=statement.proof_hash(proof),
-            verification_key=key.verification_key.document(),
-            dev_unsafe=key.manifest["dev_unsafe"] is not False,
-        )
+        found = _attestation(prover, circuit_inputs(claim, evaluation), evaluation.signals)
+        rule = agreement.compensation.impact
+        if rule is None:
+            return found
+        incidents = incident_claim(agreement, rule, claim, evaluation.bps, windows, salts)
+        total = evaluate_incidents(incidents)
+        second = _attestation(self._prover(INCIDENTS_CIRCUIT), incident_inputs(incidents, total), total.signals)
+        return replace(found, incident_proof=second)
 
     def context(self, agreement: Agreement, period: Period, context: StatementContext) -> int:
         return context_value(agreement, period, context)
 
     def leaf(self, recording: Recording) -> bytes:
-        signals = statement.Signals(*recording.signals)
-        return statement.leaf(signals, statement.proof_hash(recording.proof), recording.circuit_id)
+        second = recording.incident_proof
+        name = statement_name(
+            OneProof(recording.circuit_id, recording.signals, recording.proof),
+            None if second is None else OneProof(second.circuit_id, second.signals, second.proof),
+        )
+        return name.leaf(recording.signals[2])
+
+    def _prover(self, circuit: str) -> Groth16Prover:
+        try:
+            return self._provers[circuit]
+        except KeyError:
+            raise Refused(f"no prover for the circuit {circuit} is set up here", circuit=circuit) from None
 
     def batch_root(self, leaves: Sequence[bytes]) -> bytes:
         return Batch.of(leaves).root if leaves else NO_STATEMENTS
@@ -128,3 +140,16 @@ class CircuitAttestor:
             if windows <= circuit.windows:
                 return circuit
         raise Refused(f"no circuit takes a period of {windows} windows", windows=windows)
+
+
+def _attestation(prover: Groth16Prover, inputs: CircuitInputs, signals: PublicSignals) -> Attestation:
+    proof, key = prover.prove(inputs, signals), prover.key()
+    return Attestation(
+        circuit=prover.circuit.name,
+        circuit_id=key.circuit_id,
+        signals=signals.as_tuple(),
+        proof=proof,
+        proof_hash=statement.proof_hash(proof),
+        verification_key=key.verification_key.document(),
+        dev_unsafe=key.manifest["dev_unsafe"] is not False,
+    )

@@ -109,6 +109,14 @@ VERIFICATION_KEY = Object(
     }
 )
 
+_PROOF: Mapping[str, Shape] = {
+    "circuit": NAME,
+    "signals": ListOf(FIELD_ELEMENT, SIGNAL_COUNT, SIGNAL_COUNT),
+    "proof": Text(r"[0-9a-f]{512}", "a proof of 512 lowercase hex digits", 512),
+    "verification_key": VERIFICATION_KEY,
+    "manifest": Object({"circuit": NAME, "circuit_id": HASH, "dev_unsafe": Flag()}),
+}
+
 BUNDLE = Object(
     {
         "format": OneOf((BUNDLE_FORMAT,)),
@@ -120,7 +128,10 @@ BUNDLE = Object(
             Object(
                 {"chain_id": UINT, "registry": EVM_ADDRESS, "prev_ctx": FIELD_ELEMENT},
                 # Of the proof it replaces.
-                {"prev_signals": ListOf(FIELD_ELEMENT, SIGNAL_COUNT, SIGNAL_COUNT)},
+                {
+                    name: ListOf(FIELD_ELEMENT, SIGNAL_COUNT, SIGNAL_COUNT)
+                    for name in ("prev_signals", "prev_incident_signals")
+                },
             )
         ),
         "telemetry": Nullable(
@@ -137,21 +148,13 @@ BUNDLE = Object(
         ),
         "base": Nullable(Object({"salt": FIELD_ELEMENT})),
         "credit_salt": Nullable(FIELD_ELEMENT),
-        "proof": Nullable(
-            Object(
-                {
-                    "circuit": NAME,
-                    "signals": ListOf(FIELD_ELEMENT, SIGNAL_COUNT, SIGNAL_COUNT),
-                    "proof": Text(r"[0-9a-f]{512}", "a proof of 512 lowercase hex digits", 512),
-                    "verification_key": VERIFICATION_KEY,
-                    "manifest": Object({"circuit": NAME, "circuit_id": HASH, "dev_unsafe": Flag()}),
-                }
-            )
-        ),
+        "proof": Nullable(Object(_PROOF)),
         "anchor": Nullable(Object(_PLACED)),
         "issuer_signature": ED25519_SIGNATURE,
     },
     {
+        # The second proof, of a credit that incidents add to; the salt opens it where it is committed.
+        "incident_proof": Object({**_PROOF, "credit_salt": Nullable(FIELD_ELEMENT)}),
         # What logged the exclusions for maintenance that the statement lists.
         "announcements": ListOf(_event("exclusion_recorded"), 1, MAX_VERSIONS),
         # The earlier versions of a restatement.

@@ -15,6 +15,8 @@ from ledger.attest import statement as formats
 from ledger.attest import telemetry
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import context_value, sla_id
+from ledger.attest.incident_credit import IncidentSignals
+from ledger.attest.pair import OneProof, StatementName, statement_name
 from ledger.attest.verification_key import VerificationKey, parse_verification_key
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import BLOCK_WINDOWS, OBJECTIVES
@@ -24,7 +26,7 @@ from ledger.domain.indicators import REQUESTS
 from ledger.domain.methods.registry import unit_of
 from ledger.domain.proration import terms_for
 from ledger.domain.restatement import carries_proof
-from ledger.domain.settlement import attestability, may_leave_undecided, undecided_reasons
+from ledger.domain.settlement import may_leave_undecided, unattested_reasons
 from ledger.domain.termination import Notice
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
 from ledger.domain.window import coverage_ok, period_named
@@ -50,6 +52,8 @@ class Case:
         self.issued: Mapping[str, Any] = bundle["statement"]["payload"]
         self.proof_holds = False
         """Set where the proof was found to hold together with others, and need not be looked at again."""
+        self.incident_proof_holds = False
+        """The same of the second proof, where there is one."""
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -88,7 +92,7 @@ class Case:
     def reasons(self) -> tuple[str, ...]:
         """Why the statement carries no proof, by its terms and by counts that it leaves open; empty where it must
         carry one."""
-        return (*attestability(self.agreement), *undecided_reasons(self.results))
+        return unattested_reasons(self.agreement, self.results, len(self.issued["trace"].get("incidents", ())))
 
     @cached_property
     def withheld(self) -> bool:
@@ -165,6 +169,43 @@ class Case:
     @cached_property
     def verification_key(self) -> VerificationKey:
         return parse_verification_key(self.proof["verification_key"])
+
+    @cached_property
+    def one(self) -> OneProof:
+        """The proof of the period as the registry takes it."""
+        return OneProof(self.verification_key.circuit_id(), self.signals.as_tuple(), bytes.fromhex(self.proof["proof"]))
+
+    @cached_property
+    def incident_proof(self) -> Mapping[str, Any]:
+        """The second proof, of a credit that incidents add to."""
+        require("incident_proof" in self.bundle, "the bundle has no proof of its incident credit")
+        return dict(self.bundle["incident_proof"])
+
+    @cached_property
+    def incident_signals(self) -> IncidentSignals:
+        return IncidentSignals(*(int(signal) for signal in self.incident_proof["signals"]))
+
+    @cached_property
+    def incident_key(self) -> VerificationKey:
+        return parse_verification_key(self.incident_proof["verification_key"])
+
+    @cached_property
+    def incident_one(self) -> OneProof:
+        return OneProof(
+            self.incident_key.circuit_id(),
+            self.incident_signals.as_tuple(),
+            bytes.fromhex(self.incident_proof["proof"]),
+        )
+
+    @cached_property
+    def second(self) -> OneProof | None:
+        """The second proof, where the terms ask for one."""
+        return self.incident_one if self.agreement.compensation.impact is not None else None
+
+    @cached_property
+    def name(self) -> StatementName:
+        """How registry and batches name the statement."""
+        return statement_name(self.one, self.second)
 
     @cached_property
     def results(self) -> tuple[ObjectiveResult, ...]:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from ledger.attest import statement as formats
 from ledger.attest.case import Case, require
 from ledger.attest.json_rpc import Ask
 from ledger.attest.keccak import keccak256, keccak_text, to_checksum_address, uint_word
@@ -23,6 +22,7 @@ from ledger.errors import ChainUnavailable, SlaLedgerError
 RECORDED_SIGNATURE: Final = (
     "StatementRecorded(bytes32,uint256,bytes32,uint64,uint64,uint32,uint32,bytes32,bytes32,bytes32,address)"
 )
+CREDIT_SIGNATURE: Final = "IncidentCreditRecorded(bytes32,uint256,uint256,bytes32,bytes32,address)"
 _RECORD_OF: Final = "recordOf(bytes32,uint64,uint64,uint32,uint256,bytes32)"
 _VERIFIER_OF: Final = "verifierOf(bytes32)"
 _QUANTITY: Final = re.compile(r"0x(0|[1-9a-f][0-9a-f]{0,63})")
@@ -87,22 +87,32 @@ class Anchorage:
     def record(self) -> str:
         require(any(self._slot), "the registry holds no record of this statement")
         case = self._case
-        expected = keccak256(case.sla_id + self._proof_hash + bytes(12) + self._verifier_in_event)
+        verifiers = (self._verifier_in_event, *(() if case.second is None else (self._incident_verifier,)))
+        expected = keccak256(
+            case.sla_id + case.name.proof_hash + b"".join(bytes(12) + address for address in verifiers)
+        )
         # The lowest bit of the slot is not of the hash: it says whether a later version replaced this one.
         same = self._slot[:-1] == expected[:-1] and self._slot[-1] | 1 == expected[-1] | 1
         require(same, "the registry holds a record of another proof or verifier")
         return "the registry's slot of this statement holds this proof and its verifier"
 
     def verifier(self) -> str:
-        words = self._call(_VERIFIER_OF, self._case.verification_key.circuit_id(), words=3)
+        shown = self._require_verifier(self._case.one.circuit_id, self._verifier_in_event)
+        if self._case.second is None:
+            return f"the verifier {shown} has the code that was added for this circuit"
+        second = self._require_verifier(self._case.second.circuit_id, self._incident_verifier)
+        return f"the verifiers {shown} and {second} have the code that was added for these circuits"
+
+    def _require_verifier(self, circuit_id: bytes, said: bytes) -> str:
+        words = self._call(_VERIFIER_OF, circuit_id, words=3)
         address, retired_at_s, code_hash = words[12:32], int.from_bytes(words[32:64], "big"), words[64:]
-        require(address == self._verifier_in_event, "the registry has another verifier for this circuit")
+        require(address == said, "the registry has another verifier for this circuit")
         shown = to_checksum_address(address)
         code = _data(self._ask("eth_getCode", shown, "latest"))
         require(keccak256(code) == code_hash, f"the code of the verifier {shown} is not the one that was added")
         if retired_at_s:
             raise Unsettled(f"the verifier {shown} was retired at Unix second {retired_at_s}: ask why")
-        return f"the verifier {shown} has the code that was added for this circuit"
+        return shown
 
     def final(self) -> str:
         number, head = quantity(self._receipt.get("blockNumber")), quantity(self._ask("eth_blockNumber"))
@@ -141,10 +151,6 @@ class Anchorage:
     def _version(self) -> int:
         return self._case.proofs_before + 1
 
-    @cached_property
-    def _proof_hash(self) -> bytes:
-        return formats.proof_hash(bytes.fromhex(self._case.proof["proof"]))
-
     # --- what the node says ---
 
     @cached_property
@@ -166,7 +172,7 @@ class Anchorage:
             keccak_text(RECORDED_SIGNATURE),
             case.sla_id,
             uint_word(case.signals.ctx, 256, "ctx"),
-            formats.leaf(case.signals, self._proof_hash, case.verification_key.circuit_id()),
+            case.name.leaf(case.signals.ctx),
         ]
         found = [log for log in self._receipt["logs"] if _emitted(log, self._registry, topics[0])]
         require(
@@ -179,8 +185,24 @@ class Anchorage:
         span, data = case.period.interval, _data(found[0].get("data"), 8 * _WORD)
         numbers = (span.start_ns, span.end_ns, case.issued["terms_version"], self._version)
         words = [number.to_bytes(_WORD, "big") for number in numbers]
-        words += [case.verification_key.circuit_id(), case.signals.digest(), self._proof_hash]
+        words += [case.name.circuit_id, case.name.signals_hash, case.name.proof_hash]
         require(data[: 7 * _WORD] == b"".join(words), "the event is of another period, version, circuit or proof")
+        return data[-20:]
+
+    @cached_property
+    def _incident_verifier(self) -> bytes:
+        """The address of the second verifier in the registry's event about the incident credit."""
+        case = self._case
+        second = case.incident_one
+        credit = uint_word(case.incident_signals.credit, 256, "credit")
+        topics = [keccak_text(CREDIT_SIGNATURE), case.sla_id, uint_word(case.signals.ctx, 256, "ctx"), credit]
+        found = [log for log in self._receipt["logs"] if _emitted(log, self._registry, topics[0])]
+        require(len(found) == 1, "the transaction records no incident credit, or more than one")
+        same = [_data(topic, _WORD) for topic in found[0]["topics"]] == topics
+        require(same, "the event is of another statement or credit")
+        data = _data(found[0].get("data"), 3 * _WORD)
+        same = data[: 2 * _WORD] == case.one.circuit_id + second.circuit_id
+        require(same, "the event is of other circuits")
         return data[-20:]
 
     @cached_property
@@ -194,7 +216,7 @@ class Anchorage:
             uint_word(span.end_ns, 64, "end"),
             uint_word(self._version, 32, "statementVersion"),
             uint_word(case.signals.ctx, 256, "ctx"),
-            case.signals.digest(),
+            case.name.signals_hash,
         )
 
     def _block(self, which: str) -> Any:

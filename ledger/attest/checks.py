@@ -5,7 +5,7 @@ A function returns what it established, for people, or raises; ``verification`` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ledger.app.agreements import require_notice_signatures, require_signatures
@@ -17,7 +17,8 @@ from ledger.attest.case import Case, require, require_same
 from ledger.attest.credit_checks import credit_with_incidents, recorded_charges
 from ledger.attest.exclusion_checks import require_excluded
 from ledger.attest.groth16 import check_proof
-from ledger.attest.keccak import keccak256
+from ledger.attest.incident_checks import require_replaced_credit, stated_incidents, tier_credit
+from ledger.attest.pair import signals_hash
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import BLOCK_WINDOWS, TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
@@ -198,6 +199,8 @@ def verdict(case: Case) -> str:
     require(issued["state"] == ("withheld" if case.withheld else "settled"), "the state does not follow from coverage")
     proof_due = not case.reasons and not case.withheld
     require((case.bundle["proof"] is not None) == proof_due, _PROOF_DUE[proof_due])
+    second_due = proof_due and case.agreement.compensation.impact is not None
+    require(("incident_proof" in case.bundle) == second_due, _SECOND_DUE[second_due])
     if not proof_due:
         for name in ("context", "base", "credit_salt", "anchor"):
             require(case.bundle[name] is None, f"{name} belongs to a proof, and there is none")
@@ -215,14 +218,16 @@ def verdict(case: Case) -> str:
             f"withheld: {issued['observed']} of {issued['windows']} windows observed; no verdict, no credit, no proof"
         )
     terms = case.agreement.compensation
-    trace = credit_trace(case.paid_by, case.results, (), recorded_charges(case))
-    if terms.impact is not None or not terms.simple:
-        return credit_with_incidents(case, trace)
+    if not terms.simple:
+        return credit_with_incidents(case, credit_trace(case.paid_by, case.results, (), recorded_charges(case)))
+    runs = None if terms.impact is None else stated_incidents(case)
+    trace = credit_trace(case.paid_by, case.results, (), runs=runs)
     require_same(issued["trace"], trace.as_document(), "the steps to the credit are not those of the terms")
     expected_credit = {"currency": trace.currency, "minor_units": str(trace.credit)}
     require(issued["credit"] == expected_credit, f"the credit by these totals is {trace.credit} minor units")
     states = ", ".join(f"{x.objective.id} {x.good}/{x.valid} {x.state}" for x in case.results)
-    return f"{states}; credit {format_minor_units(trace.credit, trace.currency)} {trace.currency} by the terms"
+    credit = f"credit {format_minor_units(trace.credit, trace.currency)} {trace.currency} by the terms"
+    return f"{states}; {credit}" if runs is None else f"{states}; {len(runs)} incident(s) as stated; {credit}"
 
 
 def _states_of(result: ObjectiveResult) -> tuple[str, ...]:
@@ -238,6 +243,10 @@ def _states_of(result: ObjectiveResult) -> tuple[str, ...]:
 
 
 _PROOF_DUE = {True: "this statement must have a proof", False: "this statement cannot have a proof"}
+_SECOND_DUE = {
+    True: "this statement must have a proof of its incident credit, which alone is the credit",
+    False: "a proof of an incident credit belongs to a proved statement whose terms pay for incidents",
+}
 
 
 def context(case: Case) -> str:
@@ -250,6 +259,7 @@ def context(case: Case) -> str:
         before = formats.Signals(*(int(signal) for signal in replaced))
         require(before.ctx == case.previous_ctx, "the replaced signals are of another statement")
         require(before.terms_hash == case.terms_hash, "the replaced signals are under other terms")
+    require_replaced_credit(case, context)
     require(case.signals.ctx == case.ctx, "the proof is for another chain, registry, agreement, period or version")
     return "the proof is for this chain, registry, agreement, period and version"
 
@@ -285,6 +295,8 @@ def summary(case: Case) -> str:
 
 
 def credit(case: Case) -> str:
+    if case.agreement.compensation.impact is not None:
+        return tier_credit(case)
     issued = case.issued["credit"]
     require(issued is not None, "the statement has no credit")
     amount = int(issued["minor_units"])
@@ -328,10 +340,11 @@ def anchor(case: Case) -> str:
         terms_version=case.issued["terms_version"],
         statement_version=case.proofs_before + 1,
         prev_ctx=case.previous_ctx,
-        prev_signals_hash=_signals_hash(case.bundle["context"].get("prev_signals")),
-        circuit_id=case.verification_key.circuit_id(),
-        signals=case.signals.as_tuple(),
-        proof=bytes.fromhex(case.proof["proof"]),
+        prev_signals_hash=_signals_hash(case.bundle["context"]),
+        circuit_id=case.one.circuit_id,
+        signals=case.one.signals,
+        proof=case.one.proof,
+        incidents=case.second,
     )
     evm_tx.require_records(transaction, recording, chain_id=chain_id, registry=registry, parties=parties)
     return f"a party's transaction {placed['tx_hash'][:18]}... records exactly this at the registry"
@@ -346,11 +359,10 @@ def witness_quorum(case: Case, witnesses: Mapping[str, Any]) -> str:
     return f"{len(found)} of {len(policy.keys)} trusted witnesses cosigned the checkpoint ({names})"
 
 
-def _signals_hash(signals: Sequence[str] | None) -> bytes:
+def _signals_hash(context: Mapping[str, Any]) -> bytes:
     """How the registry names the signals that are replaced: keccak256 of their words, zero where none are."""
-    if signals is None:
-        return bytes(32)
-    return keccak256(b"".join(int(signal).to_bytes(32, "big") for signal in signals))
+    replaced = [*context.get("prev_signals", ()), *context.get("prev_incident_signals", ())]
+    return signals_hash([int(signal) for signal in replaced])
 
 
 def _require_sealed(case: Case, seal: Mapping[str, Any], block: int, checkpoint: Checkpoint) -> None:

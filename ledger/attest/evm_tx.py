@@ -15,17 +15,21 @@ from typing import Final
 
 from py_ecc.secp256k1.secp256k1 import ecdsa_raw_recover
 
-from ledger.attest.field import require_bytes, require_element, require_uint
+from ledger.attest.field import require_uint
 from ledger.attest.keccak import bytes32_word, keccak256, keccak_text, to_checksum_address, uint_word
+from ledger.attest.pair import OneProof
 from ledger.attest.rlp import RlpItem, as_bytes, as_list, as_uint, decode_list, encode_uint, invalid, list_of
-from ledger.domain.attested import PROOF_BYTES, SIGNAL_COUNT
-from ledger.errors import AttestationValueInvalid
+from ledger.domain.attested import SIGNAL_COUNT
 
 RECORD_SIGNATURE: Final = (
     "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8]))"
 )
 
 PUBLISH_SIGNATURE: Final = "anchorBatch((bytes32,uint64,bytes32),bytes32)"
+RECORD_PAIR_SIGNATURE: Final = (
+    f"verifyAndRecordWithIncidents({RECORD_SIGNATURE.removeprefix('verifyAndRecord(').removesuffix(')')},"
+    "(bytes32,uint256[6],uint256[8]))"
+)
 
 _SIGNATURE: Final = ("y parity", "r", "s")
 _CALL: Final = ("gas limit", "to", "value", "data")
@@ -51,6 +55,8 @@ _ARGUMENTS: Final = (
     "circuit_id",
 )
 
+_PROOF_WORDS: Final = 8
+
 
 @dataclass(frozen=True, slots=True)
 class SignedTransaction:
@@ -74,7 +80,8 @@ class SignedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The arguments of ``SlaAnchor.verifyAndRecord``: ids and hashes 32 bytes, six signals, proof 256 bytes."""
+    """The arguments of ``SlaAnchor.verifyAndRecord``, or with ``incidents`` of ``verifyAndRecordWithIncidents``; ids
+    and hashes have 32 bytes."""
 
     sla_id: bytes
     start_ns: int
@@ -86,6 +93,7 @@ class Recording:
     circuit_id: bytes
     signals: tuple[int, ...]
     proof: bytes
+    incidents: OneProof | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +148,10 @@ def decode_transaction(raw: bytes) -> SignedTransaction:
 
 
 def record_calldata(recording: Recording) -> bytes:
-    """The calldata of ``verifyAndRecord``: selector and 22 static words (Solidity ABI).
+    """The calldata: selector and 22 static words (Solidity ABI), of two proofs 37.
 
     Raises AttestationValueInvalid for a value that does not fit its type.
     """
-    if len(recording.signals) != SIGNAL_COUNT:
-        raise AttestationValueInvalid(f"a statement has {SIGNAL_COUNT} signals", field="signals")
     words = [
         bytes32_word(recording.sla_id, "sla_id"),
         uint_word(recording.start_ns, 64, "start_ns"),
@@ -154,11 +160,16 @@ def record_calldata(recording: Recording) -> bytes:
         uint_word(recording.statement_version, 32, "statement_version"),
         uint_word(recording.prev_ctx, 256, "prev_ctx"),
         bytes32_word(recording.prev_signals_hash, "prev_signals_hash"),
-        bytes32_word(recording.circuit_id, "circuit_id"),
-        *(uint_word(require_element(s, f"signals[{i}]"), 256, "signal") for i, s in enumerate(recording.signals)),
-        require_bytes(recording.proof, PROOF_BYTES, "proof"),
+        *_proof_words(OneProof(recording.circuit_id, recording.signals, recording.proof)),
     ]
-    return keccak_text(RECORD_SIGNATURE)[:4] + b"".join(words)
+    if recording.incidents is None:
+        return keccak_text(RECORD_SIGNATURE)[:4] + b"".join(words)
+    return keccak_text(RECORD_PAIR_SIGNATURE)[:4] + b"".join([*words, *_proof_words(recording.incidents)])
+
+
+def _proof_words(proof: OneProof) -> list[bytes]:
+    signals = [uint_word(signal, 256, "signal") for signal in proof.signals]
+    return [bytes32_word(proof.circuit_id, "circuit_id"), *signals, proof.proof]
 
 
 def require_records(
@@ -180,7 +191,8 @@ def require_records(
     if transaction.data == expected:
         return
     if transaction.data[:4] != expected[:4] or len(transaction.data) != len(expected):
-        raise invalid("does not call verifyAndRecord")
+        called = "verifyAndRecord" if recording.incidents is None else "verifyAndRecordWithIncidents"
+        raise invalid(f"does not call {called}")
     position = next(i for i in range(4, len(expected)) if transaction.data[i] != expected[i])
     raise invalid(f"records another {_argument_at((position - 4) // 32)}")
 
@@ -223,7 +235,12 @@ def _argument_at(word: int) -> str:
     if word < len(_ARGUMENTS):
         return _ARGUMENTS[word]
     signal = word - len(_ARGUMENTS)
-    return f"signal {signal}" if signal < SIGNAL_COUNT else "proof"
+    if signal < SIGNAL_COUNT + _PROOF_WORDS:
+        return f"signal {signal}" if signal < SIGNAL_COUNT else "proof"
+    credit = signal - SIGNAL_COUNT - _PROOF_WORDS - 1
+    if credit < 0:
+        return "circuit_id of the incident credit"
+    return f"signal {credit} of the incident credit" if credit < SIGNAL_COUNT else "proof of the incident credit"
 
 
 def _chain_and_parity(fields: Mapping[str, RlpItem]) -> tuple[int, int]:

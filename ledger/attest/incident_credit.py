@@ -15,10 +15,12 @@ from ledger.attest.inputs import CircuitInputs
 from ledger.attest.poseidon import poseidon, sponge, tag
 from ledger.attest.statement import TIER_BITS, tier_commit
 from ledger.attest.terms import AttestedTerms
+from ledger.domain.attested import INCIDENTS, PRICE_BITS
 from ledger.domain.money import Rounding, round_quotient
 from ledger.errors import AttestationValueInvalid, ConstraintUnmet
 
-SLOTS: Final = 64
+SLOTS: Final = INCIDENTS
+INCIDENTS_CIRCUIT: Final = f"incidents_{INCIDENTS}"
 E18: Final = 10**18
 _TIER_SCALE: Final = 10**14
 _WINDOW_BITS: Final = 10
@@ -114,8 +116,10 @@ def incident_root(
             incidents=len(incidents),
         )
     words = [incident.word() for incident in incidents] + [0] * (SLOTS - len(incidents))
-    head = [require_element(seal_key, "seal_key"), require_uint(coefficient, 64, "coefficient")]
-    return sponge(tag("incidents"), [*head, require_uint(price, 64, "price"), int(sum_rules), len(incidents), *words])
+    require_uint(coefficient, PRICE_BITS, "coefficient")
+    require_uint(price, PRICE_BITS, "price")
+    head = [require_element(seal_key, "seal_key"), coefficient, price, int(sum_rules), len(incidents)]
+    return sponge(tag("incidents"), [*head, *words])
 
 
 def total_commit(ctx: int, credit: int, salt: int) -> int:

@@ -171,15 +171,3 @@ class Signals:
 def proof_hash(proof: bytes) -> bytes:
     """keccak256 of the 256 proof bytes. Proofs are malleable: this names bytes, not a statement."""
     return keccak256(require_bytes(proof, PROOF_BYTES, "proof"))
-
-
-def leaf(signals: Signals, proof_digest: bytes, circuit_id: bytes) -> bytes:
-    """The statement as a leaf of a batch; hashed twice so that it is never a node of that tree."""
-    encoded = (
-        keccak_text("sla-ledger/leaf/v1")
-        + signals.ctx.to_bytes(32, "big")
-        + signals.digest()
-        + bytes32_word(proof_digest, "proof_hash")
-        + bytes32_word(circuit_id, "circuit_id")
-    )
-    return keccak256(keccak256(encoded))

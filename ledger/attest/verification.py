@@ -9,15 +9,25 @@ from dataclasses import replace
 from typing import Any
 
 from ledger.app.ports import Randomness
-from ledger.attest import announcement_checks, checks, notice_checks, probe_checks, root_checks, seal_checks
+from ledger.attest import (
+    announcement_checks,
+    checks,
+    incident_checks,
+    notice_checks,
+    probe_checks,
+    root_checks,
+    seal_checks,
+)
 from ledger.attest.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
 from ledger.attest.case import Case
 from ledger.attest.chain_checks import on_chain
 from ledger.attest.groth16 import check_proofs
 from ledger.attest.json_rpc import Ask
 from ledger.attest.opening import opening as check_opening
+from ledger.attest.pair import OneProof
 from ledger.attest.recount import LoggedFacts, batches_named, recount
 from ledger.attest.report import CHAIN, DEV_KEY, DEV_KEY_SAID, RECOUNT, UNREADABLE, Exit, Line, Outcome, Report
+from ledger.attest.verification_key import VerificationKey
 from ledger.domain.canonical import parse_canonical, parse_json
 from ledger.domain.schema import Object
 from ledger.errors import DocumentInvalid, SlaLedgerError
@@ -64,6 +74,12 @@ _PROVED: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("proof", checks.proof),
     ("anchor", checks.anchor),
 )
+_INCIDENTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
+    ("incidents", incident_checks.terms_and_tiers),
+    ("incident credit", incident_checks.total),
+    ("incident key", incident_checks.key),
+    ("incident proof", incident_checks.proof),
+)
 
 
 def read_bundle(data: bytes) -> Mapping[str, Any]:
@@ -107,18 +123,27 @@ def verify_bundles(
     ``randomness`` must be unpredictable to whoever made the bundles (``groth16.check_proofs``).
     """
     cases = [Case(bundle) for bundle in bundles]
-    under: dict[bytes, list[Case]] = {}
+    _check_together(cases, randomness)
+    return tuple(_report(case, trust, None, asks) for case in cases)
+
+
+def _check_together(cases: Sequence[Case], randomness: Randomness) -> None:
+    """Mark the proofs that hold together with all others under their key."""
+    under: dict[bytes, list[tuple[Case, OneProof, VerificationKey, str]]] = {}
     for case in cases:
         # What does not even have a key, or six signals, is for its own line to say.
         with contextlib.suppress(SlaLedgerError, *UNREADABLE):
-            under.setdefault(case.verification_key.circuit_id(), []).append(case)
+            found = (case, case.one, case.verification_key, "proof_holds")
+            under.setdefault(case.one.circuit_id, []).append(found)
+            if "incident_proof" in case.bundle:
+                second = (case, case.incident_one, case.incident_key, "incident_proof_holds")
+                under.setdefault(case.incident_one.circuit_id, []).append(second)
     for together in under.values():
         with contextlib.suppress(SlaLedgerError, *UNREADABLE):
-            claims = [(case.signals.as_tuple(), bytes.fromhex(case.proof["proof"])) for case in together]
-            check_proofs(together[0].verification_key, claims, randomness)
-            for case in together:
-                case.proof_holds = True
-    return tuple(_report(case, trust, None, asks) for case in cases)
+            claims = [(one.signals, one.proof) for _, one, _, _ in together]
+            check_proofs(together[0][2], claims, randomness)
+            for case, _, _, held in together:
+                setattr(case, held, True)
 
 
 def _report(
@@ -138,7 +163,9 @@ def _report(
         lines.append(_probe(case))
     if bundle["proof"] is not None:
         lines += [_line(case, name, check) for name, check in _PROVED]
-        dev = bundle["proof"]["manifest"]["dev_unsafe"]
+        if "incident_proof" in bundle:
+            lines += [_line(case, name, check) for name, check in _INCIDENTS]
+        dev = any(proof["manifest"]["dev_unsafe"] for proof in _proofs(bundle))
         if dev:
             lines.append(Line(DEV_KEY, Outcome.ASSUMED, DEV_KEY_SAID))
     else:
@@ -235,6 +262,11 @@ def _probe(case: Case) -> Line:
     return replace(line, outcome=Outcome.NOT_CHECKED) if missing else line
 
 
+def _proofs(bundle: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The proof, and behind it the second one where there is one."""
+    return [proof for proof in (bundle["proof"], bundle.get("incident_proof")) if proof is not None]
+
+
 def _why_unproved(bundle: Mapping[str, Any]) -> str:
     issued = bundle["statement"]["payload"]
     if issued["state"] == "withheld":
@@ -253,9 +285,10 @@ def _pins(bundle: Mapping[str, Any], trust: Mapping[str, Any] | None) -> Iterato
         "customer": parties["customer"]["ed25519_public_key"],
     }
     if proof is not None and context is not None:
-        manifest = proof["manifest"]
+        for name, each in zip(("circuit", "incident circuit"), _proofs(bundle), strict=False):
+            manifest = each["manifest"]
+            found[name] = {"circuit_id": manifest["circuit_id"], "dev_unsafe": manifest["dev_unsafe"]}
         found |= {
-            "circuit": {"circuit_id": manifest["circuit_id"], "dev_unsafe": manifest["dev_unsafe"]},
             "chain": context["chain_id"],
             "registry": context["registry"],
         }
@@ -277,7 +310,7 @@ def _pinned(trust: Mapping[str, Any], size: int) -> dict[str, list[Any]]:
         "log": pinned_logs(trust, size),
         "issuer": [trust["issuer_ed25519_public_key"]],
         "customer": [trust["customer_ed25519_public_key"]],
-        "circuit": [dict(circuit) for circuit in trust["circuits"]],
+        **{name: [dict(circuit) for circuit in trust["circuits"]] for name in ("circuit", "incident circuit")},
         "chain": [trust["chain_id"]],
         "registry": [trust["registry"]],
         "tenant": [trust.get("tenant")],

@@ -23,6 +23,12 @@ WINDOWS: Final = 750
 COUNT_BITS: Final = 28
 """Bits of one count in the word of a window."""
 
+INCIDENTS: Final = 64
+"""Incidents of one period that the circuit of incident credits (incidents_64) takes."""
+
+PRICE_BITS: Final = 64
+"""Bits of an impact rule's coefficient and price, both in billionths."""
+
 BLOCK_WINDOWS: Final = 25
 """Windows that are sealed together."""
 

@@ -176,20 +176,21 @@ def credit_trace(
     results: Sequence[ObjectiveResult],
     windows: Sequence[Window],
     charges: Charges | None = None,
+    runs: Sequence[Incident] | None = None,
 ) -> CreditTrace:
     """The credit of a period and every step to it.
 
     ``charges`` are those recorded, where the agreement takes its base from them; it raises ``ChargesRefused`` where an
-    objective has none of them.
+    objective has none of them. ``runs`` are the incidents of the impact rule where they are known without the windows.
     """
     terms = agreement.compensation
     bases = _Bases(agreement, charges)
     tiers, bps, tier_amount = _tiers(terms, results, bases)
-    runs: tuple[Incident, ...] = ()
+    found: tuple[Incident, ...] = ()
     impact_amount: Fraction | None = None
     if terms.impact is not None:
-        runs = incidents(agreement, terms.impact, windows)
-        impact_amount = sum((run.amount for run in runs), Fraction(0))
+        found = incidents(agreement, terms.impact, windows) if runs is None else tuple(runs)
+        impact_amount = sum((run.amount for run in found), Fraction(0))
     rules = _rule_steps(agreement, results, windows, bases)
     combined, scopes, caps = _combined(terms, (tiers, tier_amount), impact_amount, rules, bases)
     left = sum((step.left for step in scopes), Fraction(0)) if scopes else combined
@@ -203,7 +204,7 @@ def credit_trace(
         combined_bps=bps,
         tier_amount=tier_amount,
         price_per_request=terms.impact.price_per_request if terms.impact else None,
-        incidents=runs,
+        incidents=found,
         impact_amount=impact_amount,
         rules_combine=terms.rules_combine,
         combined_amount=combined,

@@ -89,11 +89,18 @@ class TieredRule:
 class ImpactRule:
     """``impact-v1``: duration_s * qps * coefficient * unit price, per incident of one objective.
 
-    ``price_per_request`` is coefficient of the agreement's business level * unit price, in minor units.
+    ``coefficient_e9`` is that of the agreement's business level in billionths, ``price_e9`` the unit price in
+    billionths of a minor unit.
     """
 
     objective: str
-    price_per_request: Fraction
+    coefficient_e9: int
+    price_e9: int
+
+    @property
+    def price_per_request(self) -> Fraction:
+        """Coefficient * unit price, in minor units."""
+        return Fraction(self.coefficient_e9 * self.price_e9, 10**18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,4 +293,4 @@ def _impact_rule(
     )
     price = convert(f"{at}.unit_price", rule["unit_price"], lambda t: money.scaled_integer(t, 9))
     minor = 10 ** money.currency_exponent(currency)
-    return ImpactRule(rule["objective"], Fraction(coefficient * price * minor, 10**18))
+    return ImpactRule(rule["objective"], coefficient, price * minor)

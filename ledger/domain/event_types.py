@@ -33,7 +33,6 @@ from ledger.domain.event_values import (
     INSTANT_NS,
     MINOR_UNITS,
     PERIOD,
-    PROOF,
     REASON,
     SHA256,
     SPAN,
@@ -45,6 +44,7 @@ from ledger.domain.exclusion_events import EXCLUSION_PAYLOADS, STATEMENT_EXCLUSI
 from ledger.domain.log_kinds import FORMATS
 from ledger.domain.objective_shapes import DECIMAL, OBJECTIVE_ID
 from ledger.domain.probe import PROBE_PAYLOADS
+from ledger.domain.proof_events import PROOF_ADDED, PROOF_PAYLOADS
 from ledger.domain.quality_events import QUALITY_PAYLOADS
 from ledger.domain.restatement_events import RESTATEMENT_PAYLOADS, STATEMENT_ADDED
 from ledger.domain.schema import (
@@ -206,20 +206,7 @@ _PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
         "seal_key": Nullable(FIELD_ELEMENT),
         "telemetry_root": Nullable(FIELD_ELEMENT),
     },
-    "attestation_recorded": {
-        "statement_id": STATEMENT_ID,
-        "sla_id": BYTES32,
-        "circuit": Text(r"[a-z][a-z0-9_]{0,63}", "a circuit name such as compliance_25x4", 64),
-        "circuit_id": SHA256,
-        "chain_id": CHAIN_ID,
-        "registry": EVM_ADDRESS,
-        "previous_ctx": FIELD_ELEMENT,
-        "signals": ListOf(FIELD_ELEMENT, 6, 6),
-        "proof_hash": BYTES32,
-        "proof": PROOF,
-        "verification_key": SHA256,
-        "dev_key": Flag(),
-    },
+    **PROOF_PAYLOADS,
     **ANCHOR_PAYLOADS,
     "log_key_rotated": {
         "origin": Text(max_length=120, what="the log's origin, which stays"),
@@ -253,6 +240,7 @@ _ADDED: Mapping[str, Mapping[str, Shape]] = {
         **STATEMENT_EXCLUSIONS,
         "tzdata": Text(r"\d{4}[a-z]{1,2}", "a release of the zone rules such as 2026a", 6),
     },
+    "attestation_recorded": PROOF_ADDED,
     "credit_line_issued": LINE_ADDED,
     **dict.fromkeys(VIOLATION_PAYLOADS, VIOLATION_ADDED),
     "window_evaluated": {"exclusions": MapOf(OBJECTIVE_ID, _COUNT, 10_000)},

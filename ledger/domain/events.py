@@ -40,6 +40,7 @@ LATER_SCHEMAS: Mapping[str, int] = dict.fromkeys(
         "credit_line_reversed",
         "credit_applied",
         "block_resealed",
+        "attestation_recorded",
         "anchor_recorded",
         "anchor_confirmed",
     ),

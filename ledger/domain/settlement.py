@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.attested import OBJECTIVES, TIERS, WINDOWS
+from ledger.domain.attested import INCIDENTS, OBJECTIVES, PRICE_BITS, TIERS, WINDOWS
 from ledger.domain.calendar import Period
 from ledger.domain.charges import Charges, charges_period
 from ledger.domain.compensation import CreditTrace, credit_trace
@@ -122,8 +122,14 @@ def settle(
         currency=agreement.compensation.currency,
         credit=None if trace is None else trace.credit,
         trace=trace,
-        not_attestable=(*attestability(agreement), *undecided_reasons(results)),
+        not_attestable=unattested_reasons(agreement, results, 0 if trace is None else len(trace.incidents)),
     )
+
+
+def unattested_reasons(agreement: Agreement, results: Sequence[ObjectiveResult], incidents: int) -> tuple[str, ...]:
+    """Why a statement of these results, with so many incidents of the impact rule, carries no proof: by its terms, or
+    by what a period came to; empty where one is due."""
+    return (*attestability(agreement), *undecided_reasons(results), *_crowded(incidents))
 
 
 def undecided_reasons(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
@@ -143,6 +149,12 @@ def may_leave_undecided(agreement: Agreement, objective: Objective) -> bool:
     return bool(sources & {HISTOGRAMS, SAMPLES})
 
 
+def _crowded(incidents: int) -> tuple[str, ...]:
+    if incidents <= INCIDENTS:
+        return ()
+    return (f"{incidents} incidents in one period; the circuit incidents_{INCIDENTS} takes at most {INCIDENTS}",)
+
+
 def _require_charges(agreement: Agreement, period: Period, charges: Charges | None) -> None:
     if agreement.compensation.charges is not None and charges is None:
         of = charges_period(agreement, period)
@@ -158,10 +170,10 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
     """Why statements of this agreement cannot be proved by any circuit; empty when they can."""
     reasons: list[str] = []
     terms = agreement.compensation
-    if terms.impact is not None:
+    if terms.impact is not None and max(terms.impact.coefficient_e9, terms.impact.price_e9) >= 1 << PRICE_BITS:
         reasons.append(
-            "the impact rule (impact-v1) needs a proof of incidents_64 as well, which statements do not carry yet; "
-            "the credit is settled, logged and unproved"
+            f"coefficient or unit price of the impact rule has more than {PRICE_BITS} bits in billionths (of a minor "
+            f"unit), which the circuit incidents_{INCIDENTS} takes"
         )
     reasons += [f"no circuit works out {name}" for name in dict.fromkeys(map(method_of, terms.incident_rules))]
     if terms.charges is not None:

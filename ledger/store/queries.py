@@ -110,7 +110,8 @@ class StoredViews:
         """By start and version: the payload of ``statement_issued`` with instants and amounts as integers,
         {id, sla_id, period, start_ns, end_ns, statement_version, state, objectives, credit, trace, ...}, and
 
-        * ``attestation``: {circuit, circuit_id, signals, proof_hash, proof, dev_key, seq} or null,
+        * ``attestation``: {circuit, circuit_id, signals, proof_hash, proof, dev_key, seq} or null; where incidents
+          pay beside the tiers with ``incident_proof``, the same of the second proof,
         * ``anchor``: {chain_id, registry, tx_hash, block_number, block_hash, leaf, standing, confirmed, confirmations,
           seq} or null. Once it is confirmed, transaction and block are those that were confirmed, and
           ``confirmations`` is how many blocks stood then, its own included; before, it is 0. ``standing`` is recorded,

@@ -16,6 +16,7 @@ from web3.types import TxReceipt
 from ledger.attest.batch import Batch
 from ledger.merkle.checkpoint import Checkpoint
 from tests.contracts.ground import DAY, DEPLOYER, ISSUER, SECOND, TERMS_HASH, Ground
+from tests.contracts.pairs import Pairs
 from tests.contracts.trapdoor import curve_order
 
 PATH = Path(__file__).resolve().parents[2] / "contracts" / "gas.json"
@@ -30,6 +31,7 @@ def measure() -> dict[str, int]:
         **_deployments(ground),
         **_terms(ground),
         **_statements(ground),
+        **_pairs(ground),
         **_batches(ground),
         **_roles(ground),
     }
@@ -38,7 +40,8 @@ def measure() -> dict[str, int]:
 def render(gas: dict[str, int]) -> str:
     headlines = {
         "gas_per_statement_1000": max(v for k, v in gas.items() if k.startswith("anchorBatch")) / BATCH,
-        "gas_verify_and_record": max(v for k, v in gas.items() if k.startswith("verifyAndRecord")),
+        "gas_verify_and_record": max(v for k, v in gas.items() if k.startswith("verifyAndRecord,")),
+        "gas_two_proofs": max(v for k, v in gas.items() if k.startswith("verifyAndRecordWithIncidents")),
     }
     return json.dumps({"notice": NOTICE, "headlines": headlines, "gas": gas}, indent=1) + "\n"
 
@@ -79,6 +82,14 @@ def _statements(ground: Ground) -> dict[str, int]:
         "verifyAndRecord, the same again": following,
     }
     return {name: ground.record(s).gas_used for name, s in statements.items()}
+
+
+def _pairs(ground: Ground) -> dict[str, int]:
+    pairs = Pairs(ground)
+    first = pairs.statement()
+    second = pairs.statement(replaces=first)
+    statements = {"first period": first, "first restatement": second, "the same again": second}
+    return {f"verifyAndRecordWithIncidents, {name}": ground.record(s).gas_used for name, s in statements.items()}
 
 
 def _batches(ground: Ground) -> dict[str, int]:

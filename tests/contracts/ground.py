@@ -177,7 +177,7 @@ class Ground:
             terms_version=1,
             statement_version=1 if replaces is None else replaces.statement_version + 1,
             prev_ctx=0 if replaces is None else replaces.signals[2],
-            prev_signals_hash=ZERO if replaces is None else signals_hash(replaces.signals),
+            prev_signals_hash=ZERO if replaces is None else signals_hash(replaces.all_signals),
             circuit_id=self.verifier.circuit_id,
             signals=(),
             proof=bytes(256),
@@ -224,7 +224,7 @@ class Ground:
 
     def deploy_registry(self, admin: str, registrar: str) -> None:
         """Deploy another registry. May be refused."""
-        self._deploy("SlaAnchor", 4_000_000, admin, registrar)
+        self._deploy("SlaAnchor", 5_000_000, admin, registrar)
 
     def deploy_words(self, words: list[int]) -> None:
         """Deploy a verifier from raw constructor words, past the checks of this package. May be refused."""

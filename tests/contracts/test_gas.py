@@ -13,6 +13,7 @@ def test_the_report_keeps_the_promised_limits() -> None:
     headlines = json.loads(gas.PATH.read_text())["headlines"]
     assert headlines["gas_per_statement_1000"] <= 75
     assert headlines["gas_verify_and_record"] <= 315_000
+    assert headlines["gas_two_proofs"] <= 560_000
 
 
 @pytest.mark.slow

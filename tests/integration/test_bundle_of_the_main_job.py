@@ -102,9 +102,12 @@ def withheld(main_job: Callable[..., Data]) -> Data:
 
 
 @pytest.fixture(scope="session")
-def with_impact(main_job: Callable[..., Data]) -> Data:
-    """Terms that no circuit attests yet."""
-    return main_job("impact", "--agreement", str(EXAMPLES / "agreement-impact.yaml"))
+def unproved(main_job: Callable[..., Data], tmp_path_factory: pytest.TempPathFactory) -> Data:
+    """Terms that no circuit attests: their cap is a share of the base."""
+    terms = tmp_path_factory.mktemp("terms") / "agreement.yaml"
+    impact = (EXAMPLES / "agreement-impact.yaml").read_text()
+    terms.write_text(impact.replace('contract: "2900.00"', 'contract: "50 %"'))
+    return main_job("unproved", "--agreement", str(terms))
 
 
 def test_the_bundle_verifies_down_to_every_window(proved: Data) -> None:
@@ -170,16 +173,16 @@ def test_a_withheld_period_gives_an_unproved_bundle_that_verifies(withheld: Data
     assert "3 of 24 windows were observed" in line.detail
 
 
-def test_an_agreement_with_an_impact_rule_gives_an_unproved_bundle_that_says_why(with_impact: Data) -> None:
-    report = with_impact.report()
+def test_terms_that_no_circuit_attests_give_an_unproved_bundle_that_says_why(unproved: Data) -> None:
+    report = unproved.report()
     assert not failed(report)
     assert report.exit_code(accept_dev=False) is Exit.HOLDS
     (line,) = [line for line in report.lines if line.check == "proof"]
     assert line.outcome is Outcome.NOT_CHECKED
-    assert "incidents_64" in line.detail
+    assert "a cap is a percentage" in line.detail
     (verdict,) = [line for line in report.lines if line.check == "verdict"]
     assert "the incidents stand as stated" in verdict.detail
-    assert not (with_impact.folder / "opening.json").exists()
+    assert not (unproved.folder / "opening.json").exists()
 
 
 IMPACT_LIES: dict[str, Callable[[Any], object]] = {
@@ -196,19 +199,19 @@ IMPACT_LIES: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("name", IMPACT_LIES)
-def test_a_lie_about_an_unproved_credit_fails(name: str, with_impact: Data) -> None:
-    forged = Forger(with_impact.bundle, Secrets.of_data(with_impact.folder))
+def test_a_lie_about_an_unproved_credit_fails(name: str, unproved: Data) -> None:
+    forged = Forger(unproved.bundle, Secrets.of_data(unproved.folder))
     IMPACT_LIES[name](forged.issued)
     forged.log()
-    report = verification.verify_bundle(verification.read_bundle(forged.sign()), with_impact.trust)
+    report = verification.verify_bundle(verification.read_bundle(forged.sign()), unproved.trust)
     assert failed(report) == {"verdict"}
 
 
-def test_a_proof_cannot_be_lent_to_terms_that_no_circuit_attests(with_impact: Data, proved: Data) -> None:
-    forged = Forger(with_impact.bundle, Secrets.of_data(with_impact.folder))
+def test_a_proof_cannot_be_lent_to_terms_that_no_circuit_attests(unproved: Data, proved: Data) -> None:
+    forged = Forger(unproved.bundle, Secrets.of_data(unproved.folder))
     for member in ("proof", "context", "base", "anchor", "telemetry"):
         forged.bundle[member] = proved.bundle[member]
-    report = verification.verify_bundle(verification.read_bundle(forged.sign()), with_impact.trust)
+    report = verification.verify_bundle(verification.read_bundle(forged.sign()), unproved.trust)
     assert {"verdict", "telemetry", "context", "terms"} <= failed(report)
 
 

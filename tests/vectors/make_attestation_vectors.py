@@ -23,9 +23,10 @@ from ledger.attest.incident_credit import IncidentClaim, LoggedIncident, evaluat
 from ledger.attest.keccak import keccak256, keccak_text
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.opening import windows_opened
+from ledger.attest.pair import OneProof, statement_name
 from ledger.attest.poseidon import poseidon, sponge, tag
 from ledger.attest.signing import NoteKey
-from ledger.attest.statement import Context, Signals, State, Summary
+from ledger.attest.statement import Context, State, Summary
 from ledger.attest.telemetry import WindowCounts
 from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
@@ -389,13 +390,10 @@ def _contexts(case: Case) -> Any:
 def _proof(case: Case) -> Any:
     proof = bytes.fromhex(case.proof["proof"])
     circuit_id = case.verification_key.circuit_id()
-    leaf = statement.leaf(case.signals, statement.proof_hash(proof), circuit_id)
+    leaf = case.name.leaf(case.signals.ctx)
     other = examples.bundle("bundle_next_day")["proof"]
-    beside = statement.leaf(
-        Signals(*(int(signal) for signal in other["signals"])),
-        statement.proof_hash(bytes.fromhex(other["proof"])),
-        circuit_id,
-    )
+    signals = tuple(int(signal) for signal in other["signals"])
+    beside = statement_name(OneProof(circuit_id, signals, bytes.fromhex(other["proof"]))).leaf(signals[2])
     return {
         "verification_key": case.proof["verification_key"],
         "circuit": case.circuit_name,

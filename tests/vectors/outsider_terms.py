@@ -312,14 +312,24 @@ class Terms:
 
     # --- why there is no proof ---
 
+    @property
+    def priced_beyond_64_bits(self) -> bool:
+        """Whether an impact rule has a coefficient or a price that its circuit has no room for."""
+        factors = [
+            (scaled(rule["level_coefficients"][self.doc["business_level"]], 10**9), scaled(rule["unit_price"], 10**9))
+            for rule in self.paid["rules"]
+            if rule["kind"] == "impact"
+        ]
+        return any(max(coefficient, price * self.money("1")) > U64 - 1 for coefficient, price in factors)
+
     @cached_property
     def reasons(self) -> list[str]:
         paid, found = self.paid, []
         kinds = {rule["kind"]: rule["method"] for rule in paid["rules"]}
-        if "impact" in kinds:
+        if self.priced_beyond_64_bits:
             found.append(
-                "the impact rule (impact-v1) needs a proof of incidents_64 as well, which statements do not carry yet; "
-                "the credit is settled, logged and unproved"
+                "coefficient or unit price of the impact rule has more than 64 bits in billionths (of a minor unit), which "
+                "the circuit incidents_64 takes"
             )
         found += [f"no circuit works out {name}" for kind, name in kinds.items() if kind not in ("tiered", "impact")]
         if "charges" in paid:

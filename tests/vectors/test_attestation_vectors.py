@@ -17,6 +17,7 @@ from ledger.attest.batch import Batch, batch_node, batch_root, log_id
 from ledger.attest.evm_tx import keccak256
 from ledger.attest.groth16 import check_proof
 from ledger.attest.model import PeriodClaim, evaluate
+from ledger.attest.pair import OneProof, statement_name
 from ledger.attest.poseidon import poseidon, sponge, tag
 from ledger.attest.signing import SigningKey
 from ledger.attest.signing import verify as ed25519_holds
@@ -266,7 +267,7 @@ def test_proof_key_and_leaf() -> None:
     assert circuit_id.hex() == given["circuit_id"]
     assert signals.digest().hex() == reference.signals_hash(given["signals"]).hex() == given["signals_hash"]
     assert statement.proof_hash(proof).hex() == reference.keccak(proof).hex() == given["proof_hash"]
-    leaf = statement.leaf(signals, statement.proof_hash(proof), circuit_id)
+    leaf = statement_name(OneProof(circuit_id, signals.as_tuple(), proof)).leaf(signals.ctx)
     assert leaf == reference.leaf(given["signals"], proof, circuit_id)
     assert leaf.hex() == given["leaf"] == given["batch"]["leaves"][0]
     check_proof(key, signals.as_tuple(), proof)

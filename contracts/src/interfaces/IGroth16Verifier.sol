@@ -11,7 +11,7 @@ interface IGroth16Verifier {
 
     /// @notice Checks one proof.
     /// @param proof A.x, A.y, B.x1, B.x0, B.y1, B.y0, C.x, C.y
-    /// @param signals summary, credit, ctx, telemetryRoot, termsHash, baseCommit; each below the scalar field
+    /// @param signals in the order of the circuit (`ISlaAnchor`); each below the scalar field
     /// @return True if and only if the proof holds. Reverts on a signal outside the field and on too
     ///         little gas, so that `false` always means "this proof is wrong".
     function verifyProof(uint256[8] calldata proof, uint256[6] calldata signals) external view returns (bool);

@@ -14,7 +14,8 @@ interface ISlaAnchor {
     /// @param effectiveFrom from when on they hold
     /// @param firstStart start of the agreement's first period
     /// @param windowSeconds length of a window
-    /// @param circuitIds the circuits whose proofs are accepted
+    /// @param circuitIds the circuits whose proofs are accepted; of terms that pay for incidents beside the tiers pairs
+    ///        of circuits (`pairOf`) and nothing else
     struct Registration {
         address issuer;
         address customer;
@@ -47,6 +48,16 @@ interface ISlaAnchor {
         uint32 statementVersion;
         uint256 prevCtx;
         bytes32 prevSignalsHash;
+        bytes32 circuitId;
+        uint256[6] signals;
+        uint256[8] proof;
+    }
+
+    /// @notice The second proof of a statement whose terms pay for incidents beside the tiers.
+    /// @param circuitId the circuit of the proof
+    /// @param signals summary, credit, ctx, tierCredit, termsHash, incidentRoot; only this credit is the statement's
+    /// @param proof A.x, A.y, B.x1, B.x0, B.y1, B.y0, C.x, C.y
+    struct IncidentCredit {
         bytes32 circuitId;
         uint256[6] signals;
         uint256[8] proof;
@@ -95,7 +106,7 @@ interface ISlaAnchor {
     /// @param effectiveFrom from when on they hold
     /// @param firstStart start of the agreement's first period
     /// @param windowSeconds length of a window
-    /// @param circuitIds the circuits whose proofs are accepted
+    /// @param circuitIds the circuits, or pairs of circuits, whose proofs are accepted
     event Registered(
         bytes32 indexed slaId,
         address indexed issuer,
@@ -124,10 +135,10 @@ interface ISlaAnchor {
     /// @param end end of the period
     /// @param termsVersion the terms it was judged by
     /// @param statementVersion counts from 1
-    /// @param circuitId the circuit of the proof
-    /// @param signalsHash keccak256(abi.encode(signals))
-    /// @param proofHash keccak256 of the proof's 256 bytes
-    /// @param verifier the verifier that accepted the proof
+    /// @param circuitId the circuit of the proof, of two proofs their pair
+    /// @param signalsHash keccak256(abi.encode(signals)), of two proofs keccak256(abi.encode(signals, signals))
+    /// @param proofHash keccak256 of the proof's 256 bytes, of two proofs of all 512
+    /// @param verifier the verifier that accepted the proof, of two proofs the first
     event StatementRecorded(
         bytes32 indexed slaId,
         uint256 indexed ctx,
@@ -140,6 +151,22 @@ interface ISlaAnchor {
         bytes32 signalsHash,
         bytes32 proofHash,
         address verifier
+    );
+
+    /// @notice A statement was recorded with a second proof, of its incident credit; follows its StatementRecorded.
+    /// @param slaId the agreement
+    /// @param ctx the context signal
+    /// @param credit signal 1 of the second proof: the statement's credit, or a commitment to it
+    /// @param circuitId the circuit of the first proof
+    /// @param incidentCircuitId the circuit of the second
+    /// @param incidentVerifier the verifier that accepted the second proof
+    event IncidentCreditRecorded(
+        bytes32 indexed slaId,
+        uint256 indexed ctx,
+        uint256 indexed credit,
+        bytes32 circuitId,
+        bytes32 incidentCircuitId,
+        address incidentVerifier
     );
 
     /// @notice A role needs a holder: admin and registrar are not the zero address.
@@ -200,18 +227,22 @@ interface ISlaAnchor {
     /// @notice No verifier was added for this circuit.
     /// @param circuitId the circuit
     error UnknownCircuit(bytes32 circuitId);
-    /// @notice The terms do not accept proofs of this circuit.
+    /// @notice The terms do not accept proofs of this circuit, or of this pair of circuits.
     /// @param slaId the agreement
     /// @param termsVersion the version of the terms
-    /// @param circuitId the circuit
+    /// @param circuitId the circuit, or the pair
     error CircuitNotAccepted(bytes32 slaId, uint32 termsVersion, bytes32 circuitId);
     /// @notice A public signal is not below the scalar field.
-    /// @param index position of the signal
+    /// @param index position of the signal; those of a second proof count from 6
     error SignalOutOfField(uint256 index);
     /// @notice The proof was made for another chain, registry, agreement, period or version.
     /// @param expected ctx of this statement
     /// @param given ctx of the proof
     error CtxMismatch(uint256 expected, uint256 given);
+    /// @notice The proof of the incident credit starts from another amount of the tiers.
+    /// @param shown signal 1 of the first proof
+    /// @param given signal 3 of the second
+    error TierCreditMismatch(uint256 shown, uint256 given);
     /// @notice The proof was made under other terms.
     /// @param registered termsHash that is registered
     /// @param given termsHash of the proof

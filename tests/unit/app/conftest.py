@@ -122,6 +122,11 @@ def signed_agreement(name: str = "agreement.yaml", **changes: Any) -> dict[str, 
     return {**document, "signatures": {party: SigningKey(seed).sign(message).hex() for party, seed in KEYS.items()}}
 
 
+def share_as_cap(name: str = "agreement.yaml") -> dict[str, Any]:
+    """The compensation of an example that no circuit attests: its cap is a share of the base."""
+    return {**_example(name)["compensation"], "caps": {"contract": "50 %"}}
+
+
 def make_desk(name: str = "agreement.yaml", **changes: Any) -> Desk:
     clock, randomness = StepClock(), SeededRandomness(7)
     agreement = Agreement.from_document(signed_agreement(name, **changes))

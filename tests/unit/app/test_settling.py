@@ -21,7 +21,7 @@ from ledger.domain.observation import Reason
 from ledger.domain.settlement import SettlementState
 from ledger.domain.window import WindowState
 from ledger.errors import AgreementNotSigned, NotFound
-from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, signed_agreement
+from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, share_as_cap, signed_agreement
 
 HOUR_NS = 3600 * 10**9
 
@@ -226,14 +226,14 @@ class TestIssuing:
             assert payload["telemetry_root"] is not None
             assert tx.outbox.pending() == 0
 
-    def test_an_impact_rule_settles_unproved_and_says_what_is_missing(self) -> None:
-        desk = make_desk("agreement-impact.yaml")
+    def test_terms_that_no_circuit_attests_settle_unproved_and_say_why(self) -> None:
+        desk = make_desk("agreement-impact.yaml", compensation=share_as_cap("agreement-impact.yaml"))
         record(desk, log(row("a", error_code=500)))
         issued = issue(desk)
         with desk.database.read() as tx:
             payload = issued_event(tx, issued.id).payload
             assert payload["attestable"] is False
-            assert "incidents_64" in payload["unattested_reasons"][0]
+            assert "a cap is a percentage" in payload["unattested_reasons"][0]
             assert payload["credit"] is not None
             assert payload["seal_key"] is None
             assert tx.outbox.pending() == 0

@@ -23,7 +23,7 @@ from ledger.domain.settlement import SettlementState
 from ledger.domain.window import period_named
 from ledger.errors import CollectorUnknown, NotFound, NotYet
 from tests.conformance.samples import StepClock, anchor, attestation
-from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
+from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row, share_as_cap
 
 
 class Held:
@@ -145,7 +145,7 @@ def test_without_the_collectors_key_it_is_parked_and_says_so(desk: Desk) -> None
 
 
 def test_what_no_circuit_attests_needs_no_collector() -> None:
-    desk = make_desk("agreement-impact.yaml")
+    desk = make_desk(compensation=share_as_cap())
     close(desk, log(row("a", error_code=500)))
     while runner(desk, collector=False).run_once():
         pass

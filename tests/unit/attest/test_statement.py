@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.attest.keccak import keccak256, keccak_text
+from ledger.attest.pair import OneProof, pair_id, statement_name
 from ledger.attest.poseidon import poseidon, tag
 from ledger.attest.statement import (
     Context,
@@ -19,7 +20,6 @@ from ledger.attest.statement import (
     Summary,
     base_commit,
     credit_commit,
-    leaf,
     proof_hash,
     sla_id,
 )
@@ -165,10 +165,38 @@ def test_leaf_is_hashed_twice_over_context_signals_proof_and_circuit() -> None:
         ["bytes32"] * 5,
         [keccak_text("sla-ledger/leaf/v1"), SIGNALS.ctx.to_bytes(32, "big"), digest, keccak256(proof), circuit],
     )
-    assert leaf(SIGNALS, proof_hash(proof), circuit) == keccak256(keccak256(encoded))
+    assert statement_name(OneProof(circuit, SIGNALS.as_tuple(), proof)).leaf(SIGNALS.ctx) == keccak256(keccak256(encoded))
 
 
 @pytest.mark.parametrize("length", [0, 255, 257])
 def test_a_proof_hash_is_of_256_bytes(length: int) -> None:
     with pytest.raises(AttestationValueInvalid):
         proof_hash(bytes(length))
+
+
+def test_two_proofs_have_a_leaf_that_binds_both() -> None:
+    first = OneProof(b"\x11" * 32, SIGNALS.as_tuple(), bytes(range(256)))
+    second = OneProof(b"\x12" * 32, (3, 4, SIGNALS.ctx, SIGNALS.credit, SIGNALS.terms_hash, 5), bytes(256))
+    words = b"".join(signal.to_bytes(32, "big") for signal in (*first.signals, *second.signals))
+    pair = keccak256(keccak_text("sla-ledger/circuit-pair/v1") + first.circuit_id + second.circuit_id)
+    encoded = b"".join(
+        [
+            keccak_text("sla-ledger/leaf/v1"),
+            SIGNALS.ctx.to_bytes(32, "big"),
+            keccak256(words),
+            keccak256(first.proof + second.proof),
+            pair,
+        ],
+    )
+    assert pair_id(first.circuit_id, second.circuit_id) == pair != pair_id(second.circuit_id, first.circuit_id)
+    both = statement_name(first, second).leaf(SIGNALS.ctx)
+    assert both == keccak256(keccak256(encoded))
+    assert len({both, *(statement_name(each).leaf(SIGNALS.ctx) for each in (first, second))}) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"signals": (1,) * 5}, {"signals": (SCALAR_ORDER, *[1] * 5)}, {"proof": bytes(255)}], ids=str
+)
+def test_a_proof_has_six_field_elements_and_256_bytes(wrong: dict[str, Any]) -> None:
+    with pytest.raises(AttestationValueInvalid):
+        OneProof(**{"circuit_id": bytes(32), "signals": (1,) * 6, "proof": bytes(256), **wrong})

@@ -81,8 +81,10 @@ def unproved(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> tuple
     folder = tmp_path_factory.mktemp("evidence") / "data"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLA_LEDGER_KEY_CACHE", str(key_cache))
-        terms = ["--agreement", str(EXAMPLES / "agreement-impact.yaml")]
-        assert main(["demo", *terms, "--out", str(folder), "--json"]) == 0
+        terms = folder.parent / "share.yaml"
+        text = (EXAMPLES / "agreement-impact.yaml").read_text()
+        terms.write_text(text.replace('contract: "2900.00"', 'contract: "50 %"'))
+        assert main(["demo", "--agreement", str(terms), "--out", str(folder), "--json"]) == 0
     bundle = json.loads((folder / "bundle.json").read_bytes())
     return folder, bundle["statement"]["payload"]["statement_id"]
 

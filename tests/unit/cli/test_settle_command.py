@@ -134,14 +134,24 @@ def test_an_agreement_without_availability_settles(
     assert f"{excluded} excluded by a clause" in settle(run, requests, agreement=path).out
 
 
-def test_an_agreement_with_an_impact_rule_settles_unproved(run: Run) -> None:
+def test_an_agreement_with_an_impact_rule_settles_and_is_attestable(run: Run) -> None:
     path = EXAMPLES / "agreement-impact.yaml"
+    ran = settle(run, EXAMPLES / "requests.ndjson", "--json", agreement=path)
+    assert ran.json["terms_hash"] is not None
+    assert ran.json["credit"] == {"currency": "CNY", "minor_units": 19_600}
+    assert run("agreements", "validate", path, "--json").json["attestable"] is True
+
+
+def test_terms_that_no_circuit_attests_settle_unproved(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "share.yaml"
+    text = (EXAMPLES / "agreement-impact.yaml").read_text()
+    path.write_text(text.replace('contract: "2900.00"', 'contract: "50 %"'))
     ran = settle(run, EXAMPLES / "requests.ndjson", "--json", agreement=path)
     assert ran.json["terms_hash"] is None
     assert ran.json["credit"] == {"currency": "CNY", "minor_units": 19_600}
     checked = run("agreements", "validate", path, "--json").json
     assert checked["attestable"] is False
-    assert "incidents_64" in checked["reasons"][0]
+    assert "a cap is a percentage" in checked["reasons"][0]
 
 
 def test_another_service_has_another_terms_hash(run: Run, log: Callable[..., Path]) -> None:

@@ -157,9 +157,26 @@ def test_why_an_agreement_is_not_attestable(change: Any, says: str) -> None:
         attested_terms(terms)
 
 
-def test_an_impact_rule_names_the_missing_circuit() -> None:
-    (reason,) = attestability(agreement(name="agreement-impact.yaml"))
-    assert "incidents_64" in reason
+@pytest.mark.parametrize("member", ["unit_price", "level_coefficients.L2"])
+def test_an_impact_rule_is_attestable_as_far_as_its_circuit_has_room(member: str) -> None:
+    assert attestability(agreement(name="agreement-impact.yaml")) == ()
+
+    def largest(units: int) -> Any:
+        """The other factor is so small that an agreement may say it."""
+
+        def change(plain: dict[str, Any]) -> None:
+            put(plain, "compensation.rules.1.unit_price", "0.000000001")
+            put(plain, "compensation.rules.1.level_coefficients.L2", "0.000000001")
+            whole, rest = divmod(units, 10**9)
+            put(plain, f"compensation.rules.1.{member}", f"{whole}.{rest:09}")
+
+        return agreement(change, name="agreement-impact.yaml")
+
+    # A price is in minor units, of which a unit of this currency has a hundred.
+    top = (2**64 - 1) // (100 if member == "unit_price" else 1)
+    assert attestability(largest(top)) == ()
+    (reason,) = attestability(largest(top + 1))
+    assert "64 bits" in reason
 
 
 def test_a_day_of_25_hours_is_attestable() -> None:
