@@ -328,8 +328,8 @@ class Terms:
         kinds = {rule["kind"]: rule["method"] for rule in paid["rules"]}
         if self.priced_beyond_64_bits:
             found.append(
-                "coefficient or unit price of the impact rule has more than 64 bits in billionths (of a minor unit), which "
-                "the circuit incidents_64 takes"
+                "coefficient or unit price of the impact rule has more than 64 bits in billionths (of a minor unit), "
+                "which the circuit incidents_64 takes"
             )
         found += [f"no circuit works out {name}" for kind, name in kinds.items() if kind not in ("tiered", "impact")]
         if "charges" in paid:

@@ -13,7 +13,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.naming import attestation_stream, credit_lines_stream
 from ledger.errors import CreditLineRefused, IdempotencyConflict, NotFound
 from tests.conformance.samples import attestation
-from tests.unit.app.conftest import Desk, log, make_desk, row
+from tests.unit.app.conftest import Desk, log, make_desk, row, share_as_cap
 from tests.unit.app.test_settling import issue, record
 
 HOUR_NS = 3600 * 10**9
@@ -95,7 +95,7 @@ class TestIssuing:
         ]
 
     def test_what_no_circuit_proves_is_no_draft(self) -> None:
-        desk = make_desk("agreement-impact.yaml")
+        desk = make_desk(compensation=share_as_cap())
         record(desk, log(failed("a", 3)))
         issue(desk)
         assert [line["status"] for line in lines(desk)] == ["issued"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, astuple, replace
 from hashlib import sha256
+from typing import Any
 
 import pytest
 from eth_abi import encode
@@ -165,7 +166,9 @@ def test_leaf_is_hashed_twice_over_context_signals_proof_and_circuit() -> None:
         ["bytes32"] * 5,
         [keccak_text("sla-ledger/leaf/v1"), SIGNALS.ctx.to_bytes(32, "big"), digest, keccak256(proof), circuit],
     )
-    assert statement_name(OneProof(circuit, SIGNALS.as_tuple(), proof)).leaf(SIGNALS.ctx) == keccak256(keccak256(encoded))
+    assert statement_name(OneProof(circuit, SIGNALS.as_tuple(), proof)).leaf(SIGNALS.ctx) == keccak256(
+        keccak256(encoded)
+    )
 
 
 @pytest.mark.parametrize("length", [0, 255, 257])
