@@ -5,7 +5,7 @@ A function returns what it established, for people, or raises; ``verification`` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledger.app.agreements import require_notice_signatures, require_signatures
@@ -17,8 +17,7 @@ from ledger.attest.case import Case, require, require_same
 from ledger.attest.credit_checks import credit_with_incidents, recorded_charges
 from ledger.attest.exclusion_checks import require_excluded
 from ledger.attest.groth16 import check_proof
-from ledger.attest.incident_checks import require_replaced_credit, stated_incidents, tier_credit
-from ledger.attest.pair import signals_hash
+from ledger.attest.incident_checks import replaced_signals_hash, require_replaced_credit, stated_incidents, tier_credit
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import BLOCK_WINDOWS, TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
@@ -340,7 +339,7 @@ def anchor(case: Case) -> str:
         terms_version=case.issued["terms_version"],
         statement_version=case.proofs_before + 1,
         prev_ctx=case.previous_ctx,
-        prev_signals_hash=_signals_hash(case.bundle["context"]),
+        prev_signals_hash=replaced_signals_hash(case.bundle["context"]),
         circuit_id=case.one.circuit_id,
         signals=case.one.signals,
         proof=case.one.proof,
@@ -357,12 +356,6 @@ def witness_quorum(case: Case, witnesses: Mapping[str, Any]) -> str:
     found = require_quorum(note.text, note.unverified, policy, signing.verify)
     names = ", ".join(cosignature.key.name for cosignature in found)
     return f"{len(found)} of {len(policy.keys)} trusted witnesses cosigned the checkpoint ({names})"
-
-
-def _signals_hash(context: Mapping[str, Any]) -> bytes:
-    """How the registry names the signals that are replaced: keccak256 of their words, zero where none are."""
-    replaced = [*context.get("prev_signals", ()), *context.get("prev_incident_signals", ())]
-    return signals_hash([int(signal) for signal in replaced])
 
 
 def _require_sealed(case: Case, seal: Mapping[str, Any], block: int, checkpoint: Checkpoint) -> None:

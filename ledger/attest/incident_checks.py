@@ -11,6 +11,7 @@ from ledger.attest.case import Case, require
 from ledger.attest.groth16 import check_proof
 from ledger.attest.incident_claims import derived_root
 from ledger.attest.incident_credit import INCIDENTS_CIRCUIT, IncidentSignals, total_commit
+from ledger.attest.pair import signals_hash
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.compensation import Incident
 from ledger.domain.compensation_terms import ImpactRule
@@ -52,6 +53,12 @@ def require_replaced_credit(case: Case, context: Mapping[str, Any]) -> None:
         before = IncidentSignals(*(int(signal) for signal in said))
         require(before.ctx == case.previous_ctx, "the replaced signals of the incident credit are of another statement")
         require(before.terms_hash == case.terms_hash, "the replaced signals of the incident credit are of other terms")
+
+
+def replaced_signals_hash(context: Mapping[str, Any]) -> bytes:
+    """How the registry names the signals that are replaced: keccak256 of their words, zero where none are."""
+    replaced = [*context.get("prev_signals", ()), *context.get("prev_incident_signals", ())]
+    return signals_hash([int(signal) for signal in replaced])
 
 
 def terms_and_tiers(case: Case) -> str:

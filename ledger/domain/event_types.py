@@ -16,7 +16,6 @@ from typing import Any
 
 from ledger.domain.agreement_schema import (
     BYTES32,
-    EVM_ADDRESS,
     FIELD_ELEMENT,
     NAME,
     SIGNED_AGREEMENT,
@@ -26,7 +25,6 @@ from ledger.domain.batch_events import BATCH_PAYLOADS
 from ledger.domain.claim_events import CLAIM_PAYLOADS
 from ledger.domain.credit_events import CREDIT_LINE_PAYLOADS, LINE_ADDED, VIOLATION_ADDED, VIOLATION_PAYLOADS
 from ledger.domain.event_values import (
-    CHAIN_ID,
     CURRENCY,
     EVENT_ID,
     EVM_SIGNATURE,
