@@ -88,7 +88,8 @@ class CircuitAttestor:
         salts: Salts,
         context: StatementContext,
     ) -> Attestation:
-        prover = self._prover(self._circuit_for(len(windows)).name)
+        circuit = self._circuit_for(len(windows)).name
+        prover = self._prover(circuit)
         claim = PeriodClaim(
             terms=attested_terms(agreement),
             windows=window_counts(windows),
@@ -100,13 +101,14 @@ class CircuitAttestor:
             ctx=context_value(agreement, period, context),
         )
         evaluation = evaluate(claim)
-        found = _attestation(prover, circuit_inputs(claim, evaluation), evaluation.signals)
+        found = _attestation(circuit, prover, circuit_inputs(claim, evaluation), evaluation.signals)
         rule = agreement.compensation.impact
         if rule is None:
             return found
         incidents = incident_claim(agreement, rule, claim, evaluation.bps, windows, salts)
         total = evaluate_incidents(incidents)
-        second = _attestation(self._prover(INCIDENTS_CIRCUIT), incident_inputs(incidents, total), total.signals)
+        prover, inputs = self._prover(INCIDENTS_CIRCUIT), incident_inputs(incidents, total)
+        second = _attestation(INCIDENTS_CIRCUIT, prover, inputs, total.signals)
         return replace(found, incident_proof=second)
 
     def context(self, agreement: Agreement, period: Period, context: StatementContext) -> int:
@@ -142,10 +144,10 @@ class CircuitAttestor:
         raise Refused(f"no circuit takes a period of {windows} windows", windows=windows)
 
 
-def _attestation(prover: Groth16Prover, inputs: CircuitInputs, signals: PublicSignals) -> Attestation:
+def _attestation(circuit: str, prover: Groth16Prover, inputs: CircuitInputs, signals: PublicSignals) -> Attestation:
     proof, key = prover.prove(inputs, signals), prover.key()
     return Attestation(
-        circuit=prover.circuit.name,
+        circuit=circuit,
         circuit_id=key.circuit_id,
         signals=signals.as_tuple(),
         proof=proof,

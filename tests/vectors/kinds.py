@@ -185,7 +185,9 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
     "with confidence": lambda: day(failed("a", at(10)), **first_objective(confidence="wilson-95")),
     "too little volume": lambda: day(failed("a", at(10)), **first_objective(minimum_valid=2)),
     "by the minute": lambda: day(failed("a", at(10)), **by_minute()),
-    "an impact rule": lambda: day(failed("a", at(10)), **paid(rules=[TIERS, IMPACT])),
+    "an impact rule under a cap in percent": lambda: day(
+        failed("a", at(10)), **paid(rules=[TIERS, IMPACT], caps={"service": "50 %"})
+    ),
     "a rule for lost time": lambda: day(failed("a", at(10)), **paid(rules=[TIERS, LOST])),
     "a cap in percent": lambda: day(failed("a", at(10)), **paid(caps={"service": "5 %"})),
     "caps of scopes": lambda: day(

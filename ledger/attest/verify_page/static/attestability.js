@@ -4,21 +4,28 @@
 import { lengthText } from "./dates.js";
 import { tables } from "./tables.js";
 
-const [OBJECTIVES, TIERS, WINDOWS] = [4, 4, 750];
+const [OBJECTIVES, TIERS, WINDOWS, INCIDENTS, PRICE_BITS] = [4, 4, 750, 64, 64];
 
-/** The reasons in the words of a statement. */
-export function reasonsWithoutProof(agreement, results) {
+/** The reasons in the words of a statement, which lists so many `incidents` of an impact rule. */
+export function reasonsWithoutProof(agreement, results, incidents) {
   const undecided = results
     .filter((result) => result.undecided)
     .map((result) => `${result.objective.id} has counts that its data leave undecided, which no circuit adds up`);
-  return [...ofCompensation(agreement.compensation), ...ofObjectives(agreement), ...ofPeriods(agreement), ...undecided];
+  const crowded = `${incidents} incidents in one period; the circuit incidents_${INCIDENTS} takes at most ${INCIDENTS}`;
+  return [
+    ...ofCompensation(agreement.compensation),
+    ...ofObjectives(agreement),
+    ...ofPeriods(agreement),
+    ...undecided,
+    ...(incidents > INCIDENTS ? [crowded] : []),
+  ];
 }
 
 function* ofCompensation(terms) {
-  if (terms.impact) {
+  if (terms.impact && [terms.impact.coefficientE9, terms.impact.priceE9].some((each) => each >> BigInt(PRICE_BITS))) {
     yield (
-      "the impact rule (impact-v1) needs a proof of incidents_64 as well, which statements do not carry yet; the credit is " +
-      "settled, logged and unproved"
+      `coefficient or unit price of the impact rule has more than ${PRICE_BITS} bits in billionths (of a minor unit), ` +
+      `which the circuit incidents_${INCIDENTS} takes`
     );
   }
   const kinds = new Set(terms.incidentRules.map((rule) => rule.kind));

@@ -106,7 +106,10 @@ export class Case {
 
   /** Why the statement carries no proof; empty where it must carry one. */
   get reasons() {
-    return this.once("reasons", () => reasonsWithoutProof(this.agreement, this.results));
+    return this.once("reasons", () => {
+      const { incidents } = this.issued.trace;
+      return reasonsWithoutProof(this.agreement, this.results, incidents === undefined ? 0 : incidents.length);
+    });
   }
 
   get withheld() {
@@ -124,7 +127,7 @@ export class Case {
   get termsHash() {
     return this.once("termsHash", () => {
       // The last reasons are of counts; those of the terms alone forbid this hash.
-      const reasons = reasonsWithoutProof(this.agreement, []);
+      const reasons = reasonsWithoutProof(this.agreement, [], 0);
       require(!reasons.length, `this agreement cannot be attested: ${reasons.join("; ")}`);
       return termsHashOf(this.agreement);
     });

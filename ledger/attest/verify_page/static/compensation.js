@@ -140,8 +140,9 @@ function readImpact(at, rule, objectives, currency, level) {
   const nine = (text) => scaledInteger(text, 9);
   const coefficient = convert(`${at}.level_coefficients.${level}`, rule.level_coefficients[level], nine);
   const price = convert(`${at}.unit_price`, rule.unit_price, nine);
-  const minor = 10n ** BigInt(currencyExponent(currency));
-  return { objective: rule.objective, pricePerRequest: new Fraction(coefficient * price * minor, 10n ** 18n) };
+  const priceE9 = price * 10n ** BigInt(currencyExponent(currency));
+  const pricePerRequest = new Fraction(coefficient * priceE9, 10n ** 18n);
+  return { objective: rule.objective, coefficientE9: coefficient, priceE9, pricePerRequest };
 }
 
 /** How many scopes a scope cap holds for one by one; the objectives paid for in each. */
