@@ -71,8 +71,8 @@ class ObjectiveResult:
     )
 
 
-@strawberry.type(description="The second proof, of the credit, of a statement whose terms pay for incidents.")
-class IncidentProof:
+@strawberry.type(description="A Groth16 proof; the bundle of its statement holds what verifies it.")
+class Proof:
     circuit: str
     circuit_id: str
     verification_key: str = strawberry.field(description="SHA-256 of the verification key's document")
@@ -82,18 +82,11 @@ class IncidentProof:
     dev_key: bool = strawberry.field(description="True: whoever made the key can forge proofs")
 
 
-@strawberry.type(description="The Groth16 proof of a statement; its bundle holds what verifies it.")
-class Attestation:
-    circuit: str
-    circuit_id: str
+@strawberry.type(description="The proof of a statement; where its terms pay for incidents, the first of two.")
+class Attestation(Proof):
     chain_id: Decimal
     registry: str
-    verification_key: str = strawberry.field(description="SHA-256 of the verification key's document")
-    signals: list[Decimal] = strawberry.field(description="The six public signals")
-    proof_hash: str
-    proof: str = strawberry.field(description="256 bytes in hex, EVM order")
-    dev_key: bool = strawberry.field(description="True: whoever made the key can forge proofs")
-    incident_proof: IncidentProof | None = strawberry.field(description="Of terms without an impact rule null")
+    incident_proof: Proof | None = strawberry.field(description="The second proof, of the credit; or null")
     seq: Count
 
 
@@ -379,7 +372,7 @@ def _attestation(row: Mapping[str, Any]) -> Attestation:
         chain_id=row["chain_id"],
         registry=row["registry"],
         **{name: row[name] for name in _PROOF},
-        incident_proof=None if second is None else IncidentProof(**{name: second[name] for name in _PROOF}),
+        incident_proof=None if second is None else Proof(**{name: second[name] for name in _PROOF}),
         seq=row["seq"],
     )
 

@@ -75,8 +75,8 @@ class Windows(msgspec.Struct, frozen=True):
     idle: Annotated[int, msgspec.Meta(description="Observed windows whose counts are all zero")]
 
 
-class IncidentProof(msgspec.Struct, frozen=True, kw_only=True):
-    """The second proof of a statement whose terms pay for incidents beside the tiers; its credit is the statement's."""
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """A Groth16 proof; the bundle holds what verifies it."""
 
     circuit: str
     circuit_id: Digest
@@ -87,22 +87,14 @@ class IncidentProof(msgspec.Struct, frozen=True, kw_only=True):
     dev_key: Annotated[bool, msgspec.Meta(description="True: whoever made the key, the issuer, can forge proofs")]
 
 
-class Attestation(msgspec.Struct, frozen=True, kw_only=True):
-    """The Groth16 proof of the statement; the bundle holds what verifies it."""
+class Attestation(Proof, frozen=True, kw_only=True):
+    """The proof of the statement; where its terms pay for incidents, the first of two, of the tiers alone."""
 
-    circuit: str
-    circuit_id: Digest
     chain_id: Annotated[Decimal, msgspec.Meta(description="The chain whose registry the proof is made for")]
     registry: Address
     previous_ctx: Annotated[Decimal, msgspec.Meta(description="ctx of the version it replaces; 0 for the first")]
-    verification_key: Annotated[Digest, msgspec.Meta(description="SHA-256 of the verification key's document")]
-    signals: Annotated[list[Decimal], msgspec.Meta(description="The six public signals")]
-    proof_hash: Word
-    proof: Annotated[str, msgspec.Meta(description="256 bytes in lowercase hex, EVM order")]
-    dev_key: Annotated[bool, msgspec.Meta(description="True: whoever made the key, the issuer, can forge proofs")]
     incident_proof: Annotated[
-        IncidentProof | None,
-        msgspec.Meta(description="The second proof, of the credit, where the terms pay for incidents; or null"),
+        Proof | None, msgspec.Meta(description="The second proof, which alone is of the credit; null where one is due")
     ] = None
     seq: Seq
 

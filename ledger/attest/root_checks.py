@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ledger.attest import evm_tx
-from ledger.attest import statement as formats
 from ledger.attest.batch import batch_node, batch_root, log_id
 from ledger.attest.case import Case, require
 from ledger.attest.chain_checks import Anchorage, asked_line, quantity
@@ -66,7 +65,10 @@ def _published(case: Case, root: Root, trust: Mapping[str, Any] | None) -> str:
     require((root["siblings"] is not None) == proved, "exactly a statement with a proof has a leaf in the batch")
     if proved:
         siblings = [bytes.fromhex(node[2:]) for node in root["siblings"]]
-        require(batch_root(_leaf(case), siblings) == batched, "the path does not lead from this statement to the root")
+        require(
+            batch_root(case.name.leaf(case.signals.ctx), siblings) == batched,
+            "the path does not lead from this statement to the root",
+        )
     transaction = evm_tx.decode_transaction(bytes.fromhex(root["raw_transaction"]))
     require(root["tx_hash"] == "0x" + transaction.tx_hash.hex(), "tx_hash is not the hash of the transaction")
     issuer = _issuer(case, root, trust)
@@ -108,11 +110,6 @@ def _pin(root: Root, trust: Mapping[str, Any] | None) -> Line:
     if pinned["registry"] != root["registry"]:
         return Line(name, Outcome.FAIL, f"{root['registry']} is not pinned; the trust file has {pinned['registry']}")
     return Line(name, Outcome.PASS, "as pinned")
-
-
-def _leaf(case: Case) -> bytes:
-    proof_hash = formats.proof_hash(bytes.fromhex(case.proof["proof"]))
-    return formats.leaf(case.signals, proof_hash, case.verification_key.circuit_id())
 
 
 def _checkpoint(case: Case, root: Root) -> Checkpoint:
