@@ -6,7 +6,7 @@ the checks compare them with what the bundle says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +42,14 @@ def require(holds: bool, message: str) -> None:
 def require_same(found: Any, expected: Any, message: str) -> None:
     """Raise ``BundleCheckFailed`` unless two documents have the same canonical bytes; to Python, 1 equals true."""
     require(canonical_bytes(found) == canonical_bytes(expected), message)
+
+
+def bundle_events(bundle: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """All logged events that a bundle holds, whichever member they stand in."""
+    for member in bundle.values():
+        for event in member if isinstance(member, list) else [member]:
+            if isinstance(event, Mapping) and "header" in event:
+                yield event
 
 
 class Case:

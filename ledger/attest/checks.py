@@ -13,7 +13,7 @@ from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, evm_tx, signing, telemetry
 from ledger.attest import statement as formats
 from ledger.attest.attestation_context import sla_id
-from ledger.attest.case import Case, require, require_same
+from ledger.attest.case import Case, bundle_events, require, require_same
 from ledger.attest.credit_checks import credit_with_incidents, recorded_charges
 from ledger.attest.exclusion_checks import require_excluded
 from ledger.attest.groth16 import check_proof
@@ -116,11 +116,9 @@ def inclusion(case: Case) -> str:
 
 def _require_one_tenant(case: Case, tenant: str) -> None:
     """A stream is one of a tenant: events of another would leave room for a second one with the same name."""
-    for member in case.bundle.values():
-        for event in member if isinstance(member, Sequence) and not isinstance(member, str) else [member]:
-            if isinstance(event, Mapping) and "header" in event:
-                found = event["header"]["tenant"]
-                require(found == tenant, f"event {event['seq']} is of tenant {found}, the statement of {tenant}")
+    for event in bundle_events(case.bundle):
+        found = event["header"]["tenant"]
+        require(found == tenant, f"event {event['seq']} is of tenant {found}, the statement of {tenant}")
 
 
 def restatement(case: Case) -> str:

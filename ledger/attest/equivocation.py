@@ -15,7 +15,7 @@ from typing import Any
 
 from ledger.attest import signing
 from ledger.attest.bundle_schema import BUNDLE, EQUIVOCATION, EQUIVOCATION_FORMAT, HEADER, MAX_BUNDLE_BYTES
-from ledger.attest.case import require
+from ledger.attest.case import bundle_events, require
 from ledger.attest.verification import Exit, Line, Outcome, pinned_logs, read_document
 from ledger.domain.canonical import canonical_bytes, parse_canonical, parse_json
 from ledger.errors import BundleCheckFailed, DocumentInvalid, NotFound, SlaLedgerError
@@ -55,10 +55,9 @@ def leaves_in(data: bytes, vkey: str | None) -> tuple[Leaf, ...]:
     if data.startswith(TLOG_PROOF.encode()):
         return (_of_tlog_proof(data, vkey),)
     bundle = read_document(parse_json(data, max_bytes=MAX_BUNDLE_BYTES), BUNDLE, "bundle")
-    events = [bundle["statement"], *bundle["seals"], *bundle.get("previous", ())]
     return tuple(
         {"seq": event["seq"], "header": event["header"], "inclusion": event["inclusion"], **bundle["log"]}
-        for event in events
+        for event in bundle_events(bundle)
     )
 
 

@@ -10,7 +10,7 @@ import click
 
 from ledger.attest.verification import read_bundle, read_opening
 from ledger.cli.explain_text import print_explanation
-from ledger.cli.output import ProgressLine, print_json
+from ledger.cli.output import ProgressLine, print_json, visible
 from ledger.cli.verify import read_document
 from ledger.domain.agreement import Agreement
 from ledger.domain.explanation import Holdings
@@ -75,7 +75,7 @@ def explain(
     if as_json:
         print_json(found)
     else:
-        print_explanation(found)
+        print_explanation(visible(found))
 
 
 def _of_ledger(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import click
 
+from ledger.cli.output import visible
 from ledger.errors import SlaLedgerError, Unavailable
 
 
@@ -166,7 +167,7 @@ def _report(error: SlaLedgerError, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(error.as_dict(), indent=2, default=str), err=True)
     else:
-        click.echo(f"sla-ledger: {error.message}", err=True)
+        click.echo(f"sla-ledger: {visible(error.message)}", err=True)
     return error.exit_code
 
 

@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
+
+from ledger.domain.schema import HIDDEN_CHARACTER
 
 T = TypeVar("T")
 
 PROGRESS_AFTER_S = 2.0
 _PROGRESS_EVERY_ROWS = 20_000
 _COLOURS = {"met": "green", "breached": "red", "no_data": "yellow", "withheld": "yellow"}
+
+
+def visible(value: Any) -> Any:
+    """A text, or all texts of a document, with what nobody sees written out: whoever wrote the files that are read
+    here could otherwise put lines of his own between ours, or turn them around."""
+    if isinstance(value, str):
+        return HIDDEN_CHARACTER.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    if isinstance(value, Mapping):
+        return {visible(key): visible(each) for key, each in value.items()}
+    return [visible(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def print_json(value: Any) -> None:
@@ -24,7 +36,7 @@ def print_json(value: Any) -> None:
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table with aligned columns; columns whose filled cells all start with a digit are right-aligned."""
-    cells = [list(row) for row in rows]
+    cells = [[visible(cell) for cell in row] for row in rows]
     widths = [max(len(line[at]) for line in [list(header), *cells]) for at in range(len(header))]
     columns = [[row[at] for row in cells if row[at]] for at in range(len(header))]
     right = [bool(filled) and all(cell[0].isdigit() for cell in filled) for filled in columns]

@@ -16,6 +16,7 @@ from ledger.attest.json_rpc import HttpNode
 from ledger.attest.recount import LoggedFacts
 from ledger.attest.verification import Exit, Line, Outcome, Report
 from ledger.cli import output
+from ledger.cli.output import visible
 from ledger.errors import BadInput, DocumentInvalid, SettingInvalid
 
 _COLOURS = {Outcome.PASS: "green", Outcome.FAIL: "red", Outcome.NOT_CHECKED: "yellow", Outcome.ASSUMED: "yellow"}
@@ -150,10 +151,12 @@ def _print(report: Report, exit_code: int, resting_on: Sequence[str]) -> None:
         + ", ".join(x.check for x in report.lines if x.outcome is Outcome.FAIL),
         verification.Exit.NOT_PINNED: "consistent offline, but resting on " + ", ".join(resting_on),
     }
-    click.echo(f"{verdicts[verification.Exit(exit_code)]}; not established: {'; '.join(report.not_established)}")
+    click.echo(
+        f"{visible(verdicts[verification.Exit(exit_code)])}; not established: {'; '.join(report.not_established)}"
+    )
 
 
 def line_text(line: Line) -> str:
     """A line of a report for people."""
     outcome = click.style(f"{line.outcome:<11}", fg=_COLOURS[line.outcome])
-    return f"{outcome}  {line.check:<20}  {line.detail}"
+    return f"{outcome}  {visible(line.check):<20}  {visible(line.detail)}"

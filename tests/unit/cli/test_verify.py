@@ -181,3 +181,23 @@ def test_an_unusable_file_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[
     error = json.loads(capsys.readouterr().err)
     assert error["code"] == "document_invalid"
     assert error["data"] == {"field": "format", "file": str(path)}
+
+
+def test_a_bundle_puts_no_lines_of_its_own_into_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a check refuses is quoted; a terminal would take line ends and escapes in it for ours."""
+    forged = examples.forger()
+    forged.bundle["statement"]["header"]["stream"] = "x\x1b[2K\r\nPASS         proof  fine\u202e"
+    path = tmp_path / "bundle.json"
+    path.write_bytes(forged.log().sign())
+    assert run(path, "--trust", TRUST, "--accept-dev") == 1
+    out = capsys.readouterr().out
+    assert "\\u001b[2K\\u000d\\u000aPASS         proof  fine\\u202e" in out
+    assert len([line for line in out.splitlines() if line.startswith("PASS         proof ")]) == 1
+
+
+def test_nor_into_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bundle.json"
+    path.write_bytes(canonical_bytes(dict(examples.bundle()) | {"x\nsla-ledger: all is well": 1}))
+    assert run(path) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "x\\u000asla-ledger: all is well: unknown key" in line
