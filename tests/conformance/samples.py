@@ -166,9 +166,9 @@ def statement(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0, credit: s
     return NewEvent("statement_issued", payload, start_ns)
 
 
-def unproved(day: int = 0) -> NewEvent:
+def unproved(version: int = 1, *, day: int = 0) -> NewEvent:
     """A statement of terms that no circuit attests."""
-    event = statement(day=day)
+    event = statement(version, day=day)
     return replace(event, payload={**event.payload, "attestable": False, "unattested_reasons": ["no circuit"]})
 
 

@@ -61,6 +61,17 @@ def work_in_child(
     dies_at: int | None,
 ) -> int:
     """Fork a worker that anchors and confirms these statements in order, as often as it takes; its process id."""
+
+    def work(database: Database) -> None:
+        settled, chain = Settled(database), open_chain(database)
+        for proof in proofs:
+            _work(settled, chain, proof, confirmations)
+
+    return in_child(open_database, work, dies_at=dies_at)
+
+
+def in_child(open_database: Callable[[], Database], work: Callable[[Database], None], *, dies_at: int | None) -> int:
+    """Fork a process that does some work on a database and dies at a step of it; its process id."""
     child = os.fork()
     if child:
         return child
@@ -68,9 +79,7 @@ def work_in_child(
     try:
         database = open_database()
         Mortal(dies_at).arm(database)
-        settled, chain = Settled(database), open_chain(database)
-        for proof in proofs:
-            _work(settled, chain, proof, confirmations)
+        work(database)
         status = 0
     except BaseException:
         traceback.print_exc(file=sys.stderr)
