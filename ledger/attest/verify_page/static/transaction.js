@@ -1,19 +1,28 @@
-// A raw EIP-1559 transaction, offline: who signed it, and whether it records exactly this statement. Decoding is strict,
-// so that one transaction has one spelling: minimal RLP, exactly the fields of EIP-1559, low s (EIP-2).
+// A raw transaction, offline: who signed it, and whether it records exactly this statement. Decoding is strict, so that
+// one transaction has one spelling: minimal RLP, exactly the fields of its type, low s (EIP-2). Types: 0 where it names its
+// chain (EIP-155), 1 (EIP-2930), 2 (EIP-1559) and 4 (EIP-7702).
 
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 
 import { bytes32Word, checksumAddress, uintWord } from "./abi.js";
-import { concat, equal, fromHex, toBytes, toInteger } from "./bytes.js";
+import { concat, equal, fromHex, toBytes } from "./bytes.js";
 import { keccak256, keccakText } from "./hashes.js";
-import { Refusal } from "./refusal.js";
+import { asBytes, asList, asUint, decodeList, encodeUint, invalid, listOf } from "./rlp.js";
 
 const RECORD = "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8]))";
-const [FIELDS, UNSIGNED_FIELDS] = [12, 9];
+const CALL = ["gas limit", "to", "value", "data"];
+const SIGNATURE = ["y parity", "r", "s"];
+const FEES = ["max priority fee", "max fee"];
+const FIELDS = new Map([
+  [0, ["nonce", "gas price", ...CALL, "v", "r", "s"]],
+  [1, ["chain id", "nonce", "gas price", ...CALL, "access list", ...SIGNATURE]],
+  [2, ["chain id", "nonce", ...FEES, ...CALL, "access list", ...SIGNATURE]],
+  [4, ["chain id", "nonce", ...FEES, ...CALL, "access list", "authorizations", ...SIGNATURE]],
+]);
+const NUMBERS = ["nonce", "gas price", "gas limit", "max priority fee", "max fee"];
+const FIRST_V_OF_A_CHAIN = 35n;
 const MAX_RAW_BYTES = 131_072;
-const MAX_DEPTH = 4;
 const ORDER = secp256k1.Point.Fn.ORDER;
-const INTEGERS = ["chain id", "nonce", "max priority fee", "max fee", "gas limit"];
 const ARGUMENTS = [
   "sla_id",
   "start",
@@ -25,27 +34,35 @@ const ARGUMENTS = [
   "circuit_id",
 ];
 
-const invalid = (what) => new Refusal(`the raw transaction ${what}`);
-
 /** The transaction in raw bytes: hash, sender, chain, target, value, data; throws. */
 export function decodeTransaction(raw) {
-  if (raw[0] !== 2) throw invalid("is not of type 2 (EIP-1559)");
   if (raw.length > MAX_RAW_BYTES) throw invalid(`is longer than ${MAX_RAW_BYTES} bytes`);
-  const body = raw.subarray(1);
-  const { fields, start, unsignedEnd } = decodeFields(body);
-  const [chainId] = INTEGERS.map((name, at) => uint(fields[at], name));
-  const [to, value, data] = [bytesOf(fields[5], "to"), uint(fields[6], "value"), bytesOf(fields[7], "data")];
-  if (to.length !== 0 && to.length !== 20) throw invalid("has a recipient that is not 20 bytes");
-  checkAccessList(fields[8]);
-  const unsigned = concat(Uint8Array.of(2), listHeader(unsignedEnd - start), body.subarray(start, unsignedEnd));
-  const [parity, r, s] = ["y parity", "r", "s"].map((name, at) => uint(fields[UNSIGNED_FIELDS + at], name));
+  const type = raw[0] >= 0xc0 ? 0 : (raw[0] ?? -1);
+  // The byte 0 is the prefix of no transaction: type 0 has none.
+  const names = FIELDS.get(type);
+  if (!names) throw invalid("is of no type that is read here: 0, 1, 2 or 4");
+  const typed = type === 0 ? new Uint8Array() : raw.subarray(0, 1);
+  const list = raw.subarray(typed.length);
+  const { items, places } = decodeList(list);
+  if (items.length !== names.length) throw invalid(`has ${items.length} fields, not ${names.length}`);
+  const fields = Object.fromEntries(names.map((name, at) => [name, items[at]]));
+  checkLists(fields);
+  const { chainId, parity } = chainAndParity(fields);
+  let body = list.subarray(places[0], places.at(-4));
+  // What EIP-155 signs in place of v, r and s.
+  if (type === 0) body = concat(body, encodeUint(chainId), encodeUint(0n), encodeUint(0n));
+  const to = asBytes(fields.to, "to");
+  if ((to.length !== 0 && to.length !== 20) || (type === 4 && !to.length)) {
+    throw invalid("has a recipient that is not 20 bytes");
+  }
+  NUMBERS.filter((name) => name in fields).forEach((name) => asUint(fields[name], name));
   return {
     hash: keccak256(raw),
-    sender: recover(keccak256(unsigned), parity, r, s),
+    sender: recover(keccak256(concat(typed, listOf(body))), parity, asUint(fields.r, "r"), asUint(fields.s, "s")),
     chainId,
     to: to.length ? checksumAddress(to) : null,
-    value,
-    data,
+    value: asUint(fields.value, "value"),
+    data: asBytes(fields.data, "data"),
   };
 }
 
@@ -98,79 +115,30 @@ function recover(digest, parity, r, s) {
   }
 }
 
-/** The twelve fields, where they start, and where the nine that are signed end. */
-function decodeFields(body) {
-  if (!body.length || body[0] < 0xc0) throw invalid("is not an RLP list");
-  const [start, end] = span(body, 0, body.length);
-  if (end !== body.length) throw invalid("has bytes after its end");
-  const fields = [];
-  let [position, unsignedEnd] = [start, start];
-  while (position < end) {
-    const [item, next] = decodeItem(body, position, end, 1);
-    fields.push(item);
-    position = next;
-    if (fields.length === UNSIGNED_FIELDS) unsignedEnd = position;
+/** The chain that a transaction is for, and which of two keys signed it. A v of 27 or 28 would name no chain. */
+function chainAndParity(fields) {
+  if (!("v" in fields)) {
+    return { chainId: asUint(fields["chain id"], "chain id"), parity: asUint(fields["y parity"], "y parity") };
   }
-  if (fields.length !== FIELDS) throw invalid(`has ${fields.length} fields, not ${FIELDS}`);
-  return { fields, start, unsignedEnd };
-}
-
-function decodeItem(data, position, limit, depth) {
-  if (depth > MAX_DEPTH) throw invalid("nests lists too deeply");
-  let [start, end] = span(data, position, limit);
-  if (data[position] < 0xc0) return [data.subarray(start, end), end];
-  const items = [];
-  while (start < end) {
-    const [item, next] = decodeItem(data, start, end, depth + 1);
-    items.push(item);
-    start = next;
+  const v = asUint(fields.v, "v");
+  if (v < FIRST_V_OF_A_CHAIN) {
+    throw invalid("names no chain in its v (it is not signed by EIP-155), so it is good on any");
   }
-  return [items, end];
+  return { chainId: (v - FIRST_V_OF_A_CHAIN) / 2n, parity: (v - FIRST_V_OF_A_CHAIN) % 2n };
 }
 
-/** Where the content of an item starts and ends, inside `limit`; its length is minimal. */
-function span(data, position, limit) {
-  const prefix = data[position];
-  if (prefix < 0x80) return [position, position + 1];
-  const base = prefix < 0xc0 ? 0x80 : 0xc0;
-  let [start, length] = [position + 1, prefix - base];
-  if (prefix > base + 55) {
-    start = position + 1 + prefix - base - 55;
-    const size = data.subarray(position + 1, start);
-    length = Number(toInteger(size));
-    if (start > limit || size[0] === 0 || length <= 55)
-      throw invalid("has an RLP length that is not minimal or cut off");
+/** A list of [address, [storage keys]] (EIP-2930) and one of signed delegations (EIP-7702), where there are any. */
+function checkLists(fields) {
+  for (const entry of asList(fields["access list"] ?? [], "access list")) {
+    const [address, keys] = asList(entry, "access list", 2);
+    const lengths = [address, ...asList(keys, "access list")].map((each) => asBytes(each, "access list").length);
+    if (lengths[0] !== 20 || lengths.slice(1).some((length) => length !== 32)) {
+      throw invalid("has a malformed access list");
+    }
   }
-  if (start + length > limit) throw invalid("is cut off");
-  if (base === 0x80 && length === 1 && data[start] < 0x80) throw invalid("spells a single byte with a length");
-  return [start, start + length];
-}
-
-function listHeader(length) {
-  if (length <= 55) return Uint8Array.of(0xc0 + length);
-  const digits = length.toString(16);
-  const size = fromHex(digits.padStart(digits.length + (digits.length % 2), "0"));
-  return concat(Uint8Array.of(0xf7 + size.length), size);
-}
-
-function bytesOf(item, name) {
-  if (Array.isArray(item)) throw invalid(`has a list as its ${name}`);
-  return item;
-}
-
-function uint(item, name) {
-  const value = bytesOf(item, name);
-  if (value.length > 32 || value[0] === 0) throw invalid(`has a ${name} with leading zeros or more than 256 bits`);
-  return toInteger(value);
-}
-
-/** A list of [address, [storage keys]] (EIP-2930). */
-function checkAccessList(item) {
-  if (!Array.isArray(item)) throw invalid("has no list as its access list");
-  const isBytes = (value, length) => !Array.isArray(value) && value.length === length;
-  for (const entry of item) {
-    const [address, keys] = Array.isArray(entry) && entry.length === 2 ? entry : [new Uint8Array(), []];
-    const fits = isBytes(address, 20) && Array.isArray(keys) && keys.every((key) => isBytes(key, 32));
-    if (!fits) throw invalid("has a malformed access list");
+  for (const entry of asList(fields.authorizations ?? [], "list of authorizations")) {
+    const [chainId, address, ...numbers] = asList(entry, "list of authorizations", 6);
+    if (asBytes(address, "authorization").length !== 20) throw invalid("has a malformed list of authorizations");
+    for (const number of [chainId, ...numbers]) asUint(number, "authorization");
   }
 }
