@@ -18,6 +18,12 @@ export function equal(left, right) {
   return left.length === right.length && left.every((byte, at) => byte === right[at]);
 }
 
+/** The order of two byte strings of one length. */
+export function compareBytes(left, right) {
+  const at = left.findIndex((byte, index) => byte !== right[index]);
+  return at < 0 ? 0 : left[at] - right[at];
+}
+
 export function hex(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

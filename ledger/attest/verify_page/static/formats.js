@@ -1,7 +1,7 @@
 // The byte formats of a statement (docs/attestation-format.md, sections 3 to 10), one function each.
 
 import { addressWord, bytes32Word, uintWord } from "./abi.js";
-import { concat, toBytes, toInteger } from "./bytes.js";
+import { concat, fromHex, toBytes, toInteger } from "./bytes.js";
 import { requireElement, requireUint } from "./field.js";
 import { keccak256, keccakText } from "./hashes.js";
 import { poseidon, sponge, tag } from "./poseidon.js";
@@ -97,6 +97,21 @@ export const signalList = (signals) => SIGNALS.map((name) => signals[name]);
 /** How the registry names signals that are replaced; zero where none are. */
 export function signalsHash(texts) {
   return texts ? keccak256(concat(...texts.map((text) => toBytes(BigInt(text), 32)))) : new Uint8Array(32);
+}
+
+/** How registry and batches name a proved statement; the leaf is hashed twice, so that it is never a node. */
+export function nameOf({ signals, key, proof }) {
+  const circuitId = fromHex(key.circuitId);
+  const signalsDigest = signalsHash(signalList(signals));
+  const proofHash = keccak256(fromHex(proof.proof));
+  const encoded = concat(
+    keccakText("sla-ledger/leaf/v1"),
+    toBytes(signals.ctx, 32),
+    signalsDigest,
+    proofHash,
+    bytes32Word(circuitId, "circuit_id"),
+  );
+  return { circuitId, signalsDigest, proofHash, leaf: keccak256(keccak256(encoded)) };
 }
 
 /** What the summary signal shows: the `states` of four objectives, and the counts of windows. */

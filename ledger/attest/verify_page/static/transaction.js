@@ -6,10 +6,12 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 
 import { bytes32Word, checksumAddress, uintWord } from "./abi.js";
 import { concat, equal, fromHex, toBytes } from "./bytes.js";
+import { requireUint } from "./field.js";
 import { keccak256, keccakText } from "./hashes.js";
 import { asBytes, asList, asUint, decodeList, encodeUint, invalid, listOf } from "./rlp.js";
 
 const RECORD = "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8]))";
+const PUBLISH = "anchorBatch((bytes32,uint64,bytes32),bytes32)";
 const CALL = ["gas limit", "to", "value", "data"];
 const SIGNATURE = ["y parity", "r", "s"];
 const FEES = ["max priority fee", "max fee"];
@@ -68,12 +70,10 @@ export function decodeTransaction(raw) {
 
 /** Throws unless a transaction records exactly this at this registry, sent by a party. */
 export function requireRecords(transaction, recording, { chainId, registry, parties }) {
-  if (transaction.chainId !== chainId) throw invalid(`is for chain ${transaction.chainId}, not ${chainId}`);
-  if (transaction.to !== registry) throw invalid(`goes to ${transaction.to}, not to the registry ${registry}`);
+  requireSent(transaction, chainId, registry);
   if (!parties.includes(transaction.sender)) {
     throw invalid(`is signed by ${transaction.sender}, who is no party of the agreement`);
   }
-  if (transaction.value !== 0n) throw invalid("carries value, which the registry does not take");
   const expected = callData(recording);
   if (equal(transaction.data, expected)) return;
   if (!equal(transaction.data.subarray(0, 4), expected.subarray(0, 4)) || transaction.data.length !== expected.length) {
@@ -81,6 +81,36 @@ export function requireRecords(transaction, recording, { chainId, registry, part
   }
   const position = expected.findIndex((byte, at) => byte !== transaction.data[at]);
   throw invalid(`records another ${argumentAt(Math.floor((position - 4) / 32))}`);
+}
+
+/** Throws unless a transaction publishes exactly this batch, at this registry, in the name of `issuer`. */
+export function requirePublishes(transaction, publication, { chainId, registry, issuer }) {
+  requireSent(transaction, chainId, registry);
+  if (transaction.sender !== issuer) {
+    throw invalid(`is signed by ${transaction.sender}, not by the issuer ${issuer}`);
+  }
+  const words = [
+    ["log", bytes32Word(publication.logId, "log_id")],
+    ["size of the checkpoint", uintWord(publication.size, 64, "size")],
+    ["root of the checkpoint", bytes32Word(publication.root, "root")],
+    ["batch root", bytes32Word(publication.batchRoot, "batch_root")],
+  ];
+  const { data } = transaction;
+  const selector = keccakText(PUBLISH).subarray(0, 4);
+  if (!equal(data.subarray(0, 4), selector) || data.length !== 4 + 32 * words.length) {
+    throw invalid("does not call anchorBatch");
+  }
+  words.forEach(([name, expected], place) => {
+    const found = data.subarray(4 + 32 * place, 36 + 32 * place);
+    if (!equal(found, expected)) throw invalid(`publishes another ${name}`);
+  });
+}
+
+function requireSent(transaction, chainId, registry) {
+  requireUint(chainId, 64, "chain_id");
+  if (transaction.chainId !== chainId) throw invalid(`is for chain ${transaction.chainId}, not ${chainId}`);
+  if (transaction.to !== registry) throw invalid(`goes to ${transaction.to}, not to the registry ${registry}`);
+  if (transaction.value !== 0n) throw invalid("carries value, which the registry does not take");
 }
 
 function callData(recording) {

@@ -11,6 +11,7 @@ import { pinLines } from "./pins.js";
 import * as proved from "./proved.js";
 import { NotEvaluated, Refusal } from "./refusal.js";
 import * as settled from "./settled.js";
+import { rootChecks } from "./roots.js";
 import { readShape } from "./shape.js";
 import { tables } from "./tables.js";
 
@@ -113,6 +114,10 @@ async function* linesOf(found, trust, opening) {
   }
   if (opening !== null) yield await lineOf("opening", () => checkOpening(found, opening));
   else yield { check: "opening", outcome: "NOT CHECKED", detail: "no counts were given; the totals stand as stated" };
+  for (const { check, run, pin } of rootChecks(found, trust)) {
+    yield await lineOf(check, run);
+    yield pin;
+  }
   yield* pinLines(bundle, trust);
   if (trust?.witnesses) yield await lineOf("witness quorum", () => logged.witnessQuorum(found, trust.witnesses));
   for (const path of unknownMembers({ bundle, trust, opening })) {
@@ -171,6 +176,8 @@ function notEstablished(bundle, { opened, witnessed, ofTenant }) {
   if (bundle.anchor !== null) {
     found.push("whether the anchoring transaction succeeded, in which block it stands, and whether that is final");
   }
+  const chains = (bundle.roots ?? []).map((root) => root.chain_id);
+  if (chains.length) found.push(`whether its batch roots stand on chain ${chains.join(", ")}`);
   if (bundle.telemetry !== null) found.push("when the blocks were sealed, other than by the log's own clock");
   if (!opened) {
     const proof = bundle.proof === null ? "" : " beyond states, coverage and credit";
