@@ -13,7 +13,7 @@ import { pick, requireLogged } from "./logged.js";
 import { requireSame } from "./case.js";
 import { tables } from "./tables.js";
 
-const ON_TIME_S = 3600n;
+const ON_TIME_NS = 3600n * SECOND_NS;
 const ANNOUNCED = ["exclusion_id", "clause", "from_ns", "to_ns", "announced_at_ns", "approved_by"];
 const FROM_INCIDENTS = [
   "incidents",
@@ -123,18 +123,16 @@ export function sealTimes(found) {
     else late.push(recordedNs - endNs - BigInt(agreement.graceSeconds) * SECOND_NS);
   });
   const latest = late.length ? late.reduce((most, each) => (each > most ? each : most)) : null;
-  const onTime = latest !== null && floorSeconds(latest) <= ON_TIME_S && !replaced.length;
+  const onTime = latest !== null && latest <= ON_TIME_NS && !replaced.length;
   return {
     onTime,
     detail: [...(latest === null ? [] : [lateness(latest > 0n ? latest : 0n)]), ...replaced].join("; "),
   };
 }
 
-const floorSeconds = (ns) => (ns < 0n ? -1n : ns / SECOND_NS);
-
 function lateness(lateNs) {
   const seconds = lateNs / SECOND_NS;
-  if (seconds <= ON_TIME_S) return `by the log's clock every block was sealed within ${seconds} s after its grace`;
+  if (lateNs <= ON_TIME_NS) return `by the log's clock every block was sealed within ${seconds} s after its grace`;
   const late = lateNs >= 2n * DAY_NS ? `${lateNs / DAY_NS} days` : `${seconds} s`;
   return `by the log's clock a block was sealed ${late} after its grace, when its counts may have been known for long`;
 }
