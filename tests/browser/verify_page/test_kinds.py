@@ -75,7 +75,7 @@ def test_an_honest_bundle_of_every_kind_has_the_same_report_to_the_letter(checke
 
 def forged(number: int, names: list[str]) -> Given:
     """A bundle with one or two changes: a value near by, a member left out or doubled, or what another bundle has."""
-    drawn = random.Random(number)  # noqa: S311  # the same changes every time
+    drawn = random.Random(number)  # the same changes every time
     made, other = (evidence(drawn.choice(names)) for _ in range(2))
     forger, others = Forger(json.loads(made.bundle), SECRETS), json.loads(other.bundle)
     for _ in range(drawn.randint(1, 2)):
