@@ -5,7 +5,7 @@ A function returns what it established, for people, or raises; ``verification`` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ledger.app.agreements import require_notice_signatures, require_signatures

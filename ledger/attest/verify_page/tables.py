@@ -18,6 +18,7 @@ from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.calendar import tzdata_version
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.indicators import INDICATORS, SAMPLE_INDICATORS
+from ledger.domain.methods.ratio import missing_windows
 from ledger.domain.methods.registry import METHODS
 
 _DOCUMENTS = ("bundle", "opening", "trust")
@@ -42,7 +43,13 @@ def page_tables() -> dict[str, Any]:
         },
         "currencies": {code: money.currency_exponent(code) for code in money.CURRENCIES},
         "methods": {
-            name: {"unit": method.unit, "notAttestable": method.not_attestable} for name, method in METHODS.items()
+            name: {
+                "unit": method.unit,
+                "notAttestable": method.not_attestable,
+                # Whether its incidents are windows that miss the target by their own counts.
+                "byRatio": method.breaches is missing_windows,
+            }
+            for name, method in METHODS.items()
         },
         "indicators": {
             name: {

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from ledger.attest import statement as formats
 from ledger.attest.batch import Batch, log_id
 from ledger.attest.case import Case
 from ledger.attest.evm_tx import PUBLISH_SIGNATURE
@@ -39,8 +38,8 @@ def rooted(name: str = "bundle", **changes: Any) -> Forger:
     forged = examples.forger(name)
     checkpoint = parse_checkpoint(forged.bundle["log"]["checkpoint"].partition("\n\n")[0] + "\n")
     case = Case(forged.bundle)
-    batch = Batch.of([b"\x01" * 32, b"\xfe" * 32, *([leaf(case)] if forged.bundle["proof"] else [])])
-    siblings = ["0x" + node.hex() for node in batch.path(leaf(case))] if forged.bundle["proof"] else None
+    batch = Batch.of([b"\x01" * 32, b"\xfe" * 32, *([case.name.leaf(case.ctx)] if forged.bundle["proof"] else [])])
+    siblings = ["0x" + node.hex() for node in batch.path(case.name.leaf(case.ctx))] if forged.bundle["proof"] else None
     words = [log_id(checkpoint.origin), uint_word(checkpoint.size, 64, "size"), checkpoint.root, batch.root]
     data = keccak_text(PUBLISH_SIGNATURE)[:4] + b"".join(words)
     home = {name: examples.trust()[name] for name in ("chain_id", "registry")}
@@ -65,11 +64,6 @@ def rooted(name: str = "bundle", **changes: Any) -> Forger:
             }
         )
     return forged
-
-
-def leaf(case: Case) -> bytes:
-    proof_hash = formats.proof_hash(bytes.fromhex(case.proof["proof"]))
-    return formats.leaf(case.signals, proof_hash, case.verification_key.circuit_id())
 
 
 def trusting(**members: Any) -> bytes:

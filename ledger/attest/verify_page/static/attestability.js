@@ -4,10 +4,11 @@
 import { lengthText } from "./dates.js";
 import { tables } from "./tables.js";
 
-const [OBJECTIVES, TIERS, WINDOWS, INCIDENTS, PRICE_BITS] = [4, 4, 750, 64, 64];
+const [OBJECTIVES, TIERS, WINDOWS, INCIDENTS] = [4, 4, 750, 64];
+const PRICE_BITS = 64n;
 
-/** The reasons in the words of a statement, which lists so many `incidents` of an impact rule. */
-export function reasonsWithoutProof(agreement, results, incidents) {
+/** The reasons in the words of a statement with these results and so many incidents of an impact rule. */
+export function reasonsWithoutProof(agreement, results = [], incidents = 0) {
   const undecided = results
     .filter((result) => result.undecided)
     .map((result) => `${result.objective.id} has counts that its data leave undecided, which no circuit adds up`);
@@ -21,11 +22,15 @@ export function reasonsWithoutProof(agreement, results, incidents) {
   ];
 }
 
+/** Whether the terms by themselves can be proved. */
+export const attestableTerms = (agreement) => !reasonsWithoutProof(agreement).length;
+
 function* ofCompensation(terms) {
-  if (terms.impact && [terms.impact.coefficientE9, terms.impact.priceE9].some((each) => each >> BigInt(PRICE_BITS))) {
+  const { impact } = terms;
+  if (impact && (impact.coefficientE9 >> PRICE_BITS || impact.priceE9 >> PRICE_BITS)) {
     yield (
-      `coefficient or unit price of the impact rule has more than ${PRICE_BITS} bits in billionths (of a minor unit), ` +
-      `which the circuit incidents_${INCIDENTS} takes`
+      `coefficient or unit price of the impact rule has more than ${PRICE_BITS} bits in billionths (of a minor ` +
+      `unit), which the circuit incidents_${INCIDENTS} takes`
     );
   }
   const kinds = new Set(terms.incidentRules.map((rule) => rule.kind));

@@ -5,7 +5,15 @@ import { readAgreement, windowsOf } from "./agreement.js";
 import { reasonsWithoutProof } from "./attestability.js";
 import { hex } from "./bytes.js";
 import { dateText, parseDate, parsePeriodLength, sameLength } from "./dates.js";
-import { BLOCK_WINDOWS, contextOf, readSignals, sealKeyOf, slaIdOf } from "./formats.js";
+import {
+  BLOCK_WINDOWS,
+  contextOf,
+  readIncidentSignals,
+  readSignals,
+  sealKeyOf,
+  signalList,
+  slaIdOf,
+} from "./formats.js";
 import { readKey } from "./groth16.js";
 import { same } from "./json.js";
 import { openCheckpoint, parseVkey } from "./note.js";
@@ -13,6 +21,16 @@ import { mayLeaveUndecided, unitOf } from "./objectives.js";
 import { periodName, shareOfTime } from "./periods.js";
 import { Refusal, fail, require } from "./refusal.js";
 import { termsHashOf } from "./terms.js";
+
+const oneProof = ({ circuitId }, signals, { proof }) => ({ circuitId, signals: signalList(signals), proof });
+
+/** How many things a value holds, whatever it is; nothing where it is not there. */
+function lengthOf(value) {
+  if (value === undefined) return 0;
+  if (typeof value === "string") return [...value].length;
+  if (typeof value === "object" && value !== null) return Object.keys(value).length;
+  throw new Refusal("what should be a list has no length");
+}
 
 const REQUESTS = "requests";
 
@@ -106,10 +124,9 @@ export class Case {
 
   /** Why the statement carries no proof; empty where it must carry one. */
   get reasons() {
-    return this.once("reasons", () => {
-      const { incidents } = this.issued.trace;
-      return reasonsWithoutProof(this.agreement, this.results, incidents === undefined ? 0 : incidents.length);
-    });
+    return this.once("reasons", () =>
+      reasonsWithoutProof(this.agreement, this.results, lengthOf(this.issued.trace.incidents)),
+    );
   }
 
   get withheld() {
@@ -127,7 +144,7 @@ export class Case {
   get termsHash() {
     return this.once("termsHash", () => {
       // The last reasons are of counts; those of the terms alone forbid this hash.
-      const reasons = reasonsWithoutProof(this.agreement, [], 0);
+      const reasons = reasonsWithoutProof(this.agreement);
       require(!reasons.length, `this agreement cannot be attested: ${reasons.join("; ")}`);
       return termsHashOf(this.agreement);
     });
@@ -185,6 +202,29 @@ export class Case {
 
   get signals() {
     return this.once("signals", () => readSignals(this.proof.signals));
+  }
+
+  /** The second proof, of a credit that incidents add to. */
+  get incidentProof() {
+    require("incident_proof" in this.bundle, "the bundle has no proof of its incident credit");
+    return this.bundle.incident_proof;
+  }
+
+  get incidentSignals() {
+    return this.once("incidentSignals", () => readIncidentSignals(this.incidentProof.signals));
+  }
+
+  get incidentKey() {
+    return this.once("incidentKey", () => readKey(this.incidentProof.verification_key));
+  }
+
+  /** The proof, and behind it the second one where the terms ask for one, as the registry takes them. */
+  get proofs() {
+    return this.once("proofs", () => {
+      const first = oneProof(this.key, this.signals, this.proof);
+      if (!this.agreement.compensation.impact) return [first];
+      return [first, oneProof(this.incidentKey, this.incidentSignals, this.incidentProof)];
+    });
   }
 
   get key() {

@@ -140,7 +140,8 @@ function readImpact(at, rule, objectives, currency, level) {
   const nine = (text) => scaledInteger(text, 9);
   const coefficient = convert(`${at}.level_coefficients.${level}`, rule.level_coefficients[level], nine);
   const price = convert(`${at}.unit_price`, rule.unit_price, nine);
-  const priceE9 = price * 10n ** BigInt(currencyExponent(currency));
+  const minor = 10n ** BigInt(currencyExponent(currency));
+  const priceE9 = price * minor;
   const pricePerRequest = new Fraction(coefficient * priceE9, 10n ** 18n);
   return { objective: rule.objective, coefficientE9: coefficient, priceE9, pricePerRequest };
 }

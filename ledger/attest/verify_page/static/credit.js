@@ -1,6 +1,7 @@
 // States and credit from the totals of a statement, by the terms (docs/attestation-format.md, sections 7 and 12).
 
 import { capLimit, NO_CAP } from "./compensation.js";
+import { incidentDocument } from "./incidents.js";
 import { BASIS_POINTS, Fraction, PARTS_PER_BILLION, largest, roundQuotient, smaller, sum } from "./money.js";
 
 // The square of z for one side at 95 %, in units of 10^-18.
@@ -24,14 +25,14 @@ function wilsonMisses(good, valid, target) {
 
 /**
  * The steps from judged objectives to a credit, and the credit itself. `base` is that of the period; terms with charges
- * or rules for lost time have no such trace here. `impactAmount` and `incidents` come from single windows.
+ * or rules for lost time have no such trace here. `incidents` are those of the impact rule.
  */
-export function creditTrace(terms, base, results, { incidents = [], impactAmount = new Fraction(0n) } = {}) {
+export function creditTrace(terms, base, results, incidents = []) {
   const tiers = terms.tiered ? results.map((result) => tierStep(terms.tiered, result)) : [];
   const percentages = tiers.map((step) => BigInt(step.credit_bps));
   const combinedBps = combineBps(terms.tiersCombine, percentages);
   const tierAmount = terms.tiered ? new Fraction(base * combinedBps, BASIS_POINTS) : null;
-  const impact = terms.impact ? impactAmount : null;
+  const impact = terms.impact ? sum(incidents.map((each) => each.amount)) : null;
   const amounts = [tierAmount, impact].filter((amount) => amount !== null);
   const combined = terms.rulesCombine === "best" ? largest(amounts) : sum(amounts);
   const caps = capSteps(terms.caps, combined, new Fraction(base));
@@ -46,7 +47,7 @@ export function creditTrace(terms, base, results, { incidents = [], impactAmount
     combined_bps: Number(combinedBps),
     tier_amount: tierAmount?.document() ?? null,
     price_per_request: terms.impact?.pricePerRequest.document() ?? null,
-    incidents,
+    incidents: incidents.map(incidentDocument),
     impact_amount: impact?.document() ?? null,
     rules_combine: terms.rulesCombine,
     combined_amount: combined.document(),

@@ -9,7 +9,11 @@ import { Refusal } from "./refusal.js";
 
 export const BLOCK_WINDOWS = 25;
 const COUNT_BITS = 28;
+const TIER_BITS = 78;
+const INCIDENTS = 64;
+const PAIR = "sla-ledger/circuit-pair/v1";
 const SIGNALS = ["summary", "credit", "ctx", "telemetryRoot", "termsHash", "baseCommit"];
+const INCIDENT_SIGNALS = ["summary", "credit", "ctx", "tierCredit", "termsHash", "incidentRoot"];
 const STATES = ["unused", "no_data", "met", "breached"];
 const COUNTS = ["windows", "observed", "excluded", "idle"];
 
@@ -81,37 +85,69 @@ export function baseCommit(sealKey, fee, salt) {
   return poseidon([tag("base"), sealKey, requireUint(fee, 64, "fee"), salt]);
 }
 
+/** The same of an exact amount of tiers, in 1/10000 minor units. */
+export function tierCommit(ctx, amount, salt) {
+  return poseidon([tag("credit"), ctx, requireUint(amount, TIER_BITS, "amount_e4"), salt]);
+}
+
+/** The total of tiers and incidents, where the terms hide amounts. */
+export function totalCommit(ctx, credit, salt) {
+  return poseidon([tag("total"), ctx, requireUint(credit, 64, "credit"), requireElement(salt, "total_salt")]);
+}
+
+/** What the second proof is about: the terms' rule, and each incident by its place and its counts. */
+export function incidentRootOf(sealKey, { impact, rulesCombine }, incidents) {
+  if (incidents.length > INCIDENTS) {
+    throw new Refusal(`a proof takes at most ${INCIDENTS} incidents, not ${incidents.length}`);
+  }
+  const words = incidents.map(({ first, count, good, valid }) => {
+    const parts = [
+      requireUint(BigInt(first), 10, "first"),
+      requireUint(BigInt(count), 10, "windows") << 10n,
+      requireUint(good, 38, "good") << 20n,
+      requireUint(valid - good, 38, "bad") << 58n,
+    ];
+    return parts.reduce((word, part) => word | part);
+  });
+  const padding = Array(INCIDENTS - words.length).fill(0n);
+  const price = [requireUint(impact.coefficientE9, 64, "coefficient"), requireUint(impact.priceE9, 64, "price")];
+  const head = [sealKey, ...price, rulesCombine === "sum" ? 1n : 0n, BigInt(words.length)];
+  return sponge(tag("incidents"), [...head, ...words, ...padding]);
+}
+
 export function creditCommit(ctx, credit, salt) {
   return poseidon([tag("credit"), ctx, requireUint(credit, 64, "credit"), salt]);
 }
 
 /** The six signals of a list of decimal texts, by name; each a field element. */
-export function readSignals(texts) {
-  return Object.fromEntries(SIGNALS.map((name, at) => [name, requireElement(BigInt(texts[at]), snakeCase(name))]));
+export const readSignals = (texts) => namedSignals(SIGNALS, texts);
+export const readIncidentSignals = (texts) => namedSignals(INCIDENT_SIGNALS, texts);
+
+function namedSignals(names, texts) {
+  return Object.fromEntries(names.map((name, at) => [name, requireElement(BigInt(texts[at]), snakeCase(name))]));
 }
 
 const snakeCase = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-export const signalList = (signals) => SIGNALS.map((name) => signals[name]);
+/** Signals by name as the list that they were read from. */
+export const signalList = (signals) => Object.values(signals);
 
-/** How the registry names signals that are replaced; zero where none are. */
-export function signalsHash(texts) {
-  return texts ? keccak256(concat(...texts.map((text) => toBytes(BigInt(text), 32)))) : new Uint8Array(32);
+/** How the registry names signals, of one proof or of two; zero where there are none. */
+export function signalsHash(values) {
+  return values.length ? keccak256(concat(...values.map((value) => toBytes(BigInt(value), 32)))) : new Uint8Array(32);
 }
 
-/** How registry and batches name a proved statement; the leaf is hashed twice, so that it is never a node. */
-export function nameOf({ signals, key, proof }) {
-  const circuitId = fromHex(key.circuitId);
-  const signalsDigest = signalsHash(signalList(signals));
-  const proofHash = keccak256(fromHex(proof.proof));
-  const encoded = concat(
-    keccakText("sla-ledger/leaf/v1"),
-    toBytes(signals.ctx, 32),
-    signalsDigest,
-    proofHash,
-    bytes32Word(circuitId, "circuit_id"),
-  );
-  return { circuitId, signalsDigest, proofHash, leaf: keccak256(keccak256(encoded)) };
+/**
+ * How registry and batches name a statement with one proof, or with a second one of its incident credit; each of `proofs` has
+ * `circuitId`, `signals` and `proof`. The leaf is hashed twice, so that it is never a node.
+ */
+export function nameOf(ctx, proofs) {
+  const circuits = proofs.map((each) => bytes32Word(fromHex(each.circuitId), "circuit_id"));
+  const circuitId = circuits.length === 1 ? circuits[0] : keccak256(concat(keccakText(PAIR), ...circuits));
+  const signals = signalsHash(proofs.flatMap((each) => each.signals));
+  const proofHash = keccak256(concat(...proofs.map((each) => fromHex(each.proof))));
+  const encoded = concat(keccakText("sla-ledger/leaf/v1"), toBytes(ctx, 32), signals, proofHash, circuitId);
+  return { circuitId, signalsHash: signals, proofHash, leaf: keccak256(keccak256(encoded)) };
 }
 
 /** What the summary signal shows: the `states` of four objectives, and the counts of windows. */

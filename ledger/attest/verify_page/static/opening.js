@@ -2,6 +2,7 @@
 
 import { creditTrace, judge } from "./credit.js";
 import { blockHashes, telemetryRootOf } from "./formats.js";
+import { countedIncidents } from "./incidents.js";
 import { Refusal, require } from "./refusal.js";
 import { requireSame } from "./case.js";
 import { leftOut } from "./settled.js";
@@ -26,7 +27,8 @@ export function opening(found, document) {
   require(results.every((result, at) =>
     sameResult(result, found.results[at]),
   ), "the opened counts give other totals or states");
-  const trace = withheld ? {} : creditTrace(agreement.compensation, found.base, results).document;
+  const incidents = agreement.compensation.impact ? countedIncidents(found, windows) : [];
+  const trace = withheld ? {} : creditTrace(agreement.compensation, found.base, results, incidents).document;
   requireSame(issued.trace, trace, "the opened counts give another credit");
   for (const [name, count] of Object.entries(coverage)) {
     require(count === issued[name], `the opened counts give another number of ${name} windows`);

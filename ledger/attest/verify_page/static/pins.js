@@ -17,7 +17,7 @@ export function* pinLines(bundle, trust) {
   }
 }
 
-function valuesOf({ agreement: { parties }, proof, context, log }) {
+function valuesOf({ agreement: { parties }, proof, incident_proof: second, context, log }) {
   // The first line of a checkpoint is its origin; the check "log checkpoint" has parsed it with the rest.
   const values = {
     log: { origin: log.checkpoint.split("\n", 1)[0], vkey: log.vkey },
@@ -25,8 +25,11 @@ function valuesOf({ agreement: { parties }, proof, context, log }) {
     customer: parties.customer.ed25519_public_key,
   };
   if (proof === null || context === null) return values;
-  const { circuit_id, dev_unsafe } = proof.manifest;
-  return { ...values, circuit: { circuit_id, dev_unsafe }, chain: context.chain_id, registry: context.registry };
+  const circuits = { circuit: proof, ...(second ? { "incident circuit": second } : {}) };
+  for (const [name, { manifest }] of Object.entries(circuits)) {
+    values[name] = { circuit_id: manifest.circuit_id, dev_unsafe: manifest.dev_unsafe };
+  }
+  return { ...values, chain: context.chain_id, registry: context.registry };
 }
 
 function pinnedValues(trust, size) {
@@ -35,6 +38,7 @@ function pinnedValues(trust, size) {
     issuer: [trust.issuer_ed25519_public_key],
     customer: [trust.customer_ed25519_public_key],
     circuit: trust.circuits,
+    "incident circuit": trust.circuits,
     chain: [trust.chain_id],
     registry: [trust.registry],
     tenant: [trust.tenant],

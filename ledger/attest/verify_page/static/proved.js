@@ -4,8 +4,9 @@ import { equal, fromHex, hex } from "./bytes.js";
 import { baseCommit, creditCommit, decodeSummary, readSignals, signalList, signalsHash } from "./formats.js";
 import { checkProof } from "./groth16.js";
 import { formatMinorUnits } from "./money.js";
+import { requireKnownKey } from "./manifest.js";
 import { require } from "./refusal.js";
-import { tables } from "./tables.js";
+import { requireReplacedCredit, tierCredit } from "./second_proof.js";
 import { decodeTransaction, requireRecords } from "./transaction.js";
 
 export function context(found) {
@@ -19,6 +20,7 @@ export function context(found) {
     require(before.ctx === found.previousCtx, "the replaced signals are of another statement");
     require(before.termsHash === found.termsHash, "the replaced signals are under other terms");
   }
+  requireReplacedCredit(found, given);
   require(found.signals.ctx === found.ctx, "the proof is for another chain, registry, agreement, period or version");
   return "the proof is for this chain, registry, agreement, period and version";
 }
@@ -56,6 +58,7 @@ export function summary({ signals, results, issued }) {
 
 export function credit(found) {
   const { issued, agreement, bundle } = found;
+  if (agreement.compensation.impact) return tierCredit(found);
   require(issued.credit !== null, "the statement has no credit");
   const amount = BigInt(issued.credit.minor_units);
   const committed = agreement.compensation.visibility === "committed";
@@ -68,15 +71,8 @@ export function credit(found) {
 }
 
 export function key(found) {
-  const { manifest, circuit } = found.proof;
-  const { circuitId } = found.key;
-  require(manifest.circuit_id === circuitId, "the manifest names another key (circuit_id)");
-  require(manifest.circuit === circuit, "the manifest names another circuit");
-  require(circuit === found.circuitName, `a proof over these blocks is of ${found.circuitName}`);
-  const chainId = found.bundle.context?.chain_id ?? "0";
-  require(!manifest.dev_unsafe ||
-    tables.testChains.includes(chainId), `a development key is used on chain ${chainId}; it proves nothing there`);
-  return `${manifest.circuit}, circuit id ${circuitId.slice(0, 16)}...`;
+  const due = { name: found.circuitName, message: `a proof over these blocks is of ${found.circuitName}` };
+  return requireKnownKey(found, found.proof, found.key, due);
 }
 
 export async function proof(found) {
@@ -98,10 +94,8 @@ export function anchor(found) {
     termsVersion: found.issued.terms_version,
     statementVersion: found.proofsBefore + 1,
     prevCtx: found.previousCtx,
-    prevSignalsHash: signalsHash(given.prev_signals),
-    circuitId: found.key.circuitId,
-    signals: signalList(found.signals),
-    proof: found.proof.proof,
+    prevSignalsHash: signalsHash([...(given.prev_signals ?? []), ...(given.prev_incident_signals ?? [])]),
+    proofs: found.proofs,
   };
   const { issuer, customer } = found.agreement;
   const parties = [issuer.address, customer.address];

@@ -35,7 +35,7 @@ function published(found, root, trust) {
   const [batchRoot, proved] = [word(root.batch_root), bundle.proof !== null];
   require((root.siblings !== null) === proved, "exactly a statement with a proof has a leaf in the batch");
   if (proved) {
-    const top = root.siblings.map(word).reduce(pair, nameOf(found).leaf);
+    const top = root.siblings.map(word).reduce(pair, nameOf(found.signals.ctx, found.proofs).leaf);
     require(equal(top, batchRoot), "the path does not lead from this statement to the root");
   }
   const transaction = decodeTransaction(fromHex(root.raw_transaction));

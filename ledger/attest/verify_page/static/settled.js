@@ -4,6 +4,7 @@ import { creditTrace, judge } from "./credit.js";
 import { DAY_NS, SECOND_NS } from "./dates.js";
 import { honoured } from "./exclusions.js";
 import { BLOCK_WINDOWS, telemetryRootOf } from "./formats.js";
+import { statedIncidents } from "./incidents.js";
 import { covers, interval, union } from "./interval.js";
 import { formatMinorUnits } from "./money.js";
 import { unitOf } from "./objectives.js";
@@ -146,6 +147,11 @@ export function verdict(found) {
   const proofDue = !reasons.length && !withheld;
   const due = proofDue ? "this statement must have a proof" : "this statement cannot have a proof";
   require((bundle.proof !== null) === proofDue, due);
+  const secondDue = proofDue && found.agreement.compensation.impact !== null;
+  const second = secondDue
+    ? "this statement must have a proof of its incident credit, which alone is the credit"
+    : "a proof of an incident credit belongs to a proved statement whose terms pay for incidents";
+  require("incident_proof" in bundle === secondDue, second);
   for (const name of proofDue ? [] : ["context", "base", "credit_salt", "anchor"]) {
     require(bundle[name] === null, `${name} belongs to a proof, and there is none`);
   }
@@ -178,13 +184,16 @@ function credit(found) {
   if (terms.charged || terms.incidentRules.length || terms.scopes.length) {
     throw new NotEvaluated("charges, scope caps and rules for lost time are not worked out by this page");
   }
-  const trace = creditTrace(terms, found.base, results);
-  if (terms.impact || !terms.simple) return creditWithIncidents(issued, trace, terms.currency);
+  if (!terms.simple) return creditWithIncidents(issued, creditTrace(terms, found.base, results), terms.currency);
+  const incidents = terms.impact ? statedIncidents(found) : [];
+  const trace = creditTrace(terms, found.base, results, incidents);
   requireSame(issued.trace, trace.document, "the steps to the credit are not those of the terms");
   const expected = { currency: terms.currency, minor_units: String(trace.credit) };
   requireSame(issued.credit, expected, `the credit by these totals is ${trace.credit} minor units`);
   const states = results.map((each) => `${each.objective.id} ${each.good}/${each.valid} ${each.state}`).join(", ");
-  return `${states}; credit ${formatMinorUnits(trace.credit, terms.currency)} ${terms.currency} by the terms`;
+  const counted = terms.impact ? `${incidents.length} incident(s) as stated; ` : "";
+  const amount = `${formatMinorUnits(trace.credit, terms.currency)} ${terms.currency}`;
+  return `${states}; ${counted}credit ${amount} by the terms`;
 }
 
 /** What totals alone say of a credit that incidents add to: its tiers, and that it is not below them. */

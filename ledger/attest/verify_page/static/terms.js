@@ -40,6 +40,9 @@ export function preimage({ docSha256, collectorKey, compensation, floorBps, obje
   ];
 }
 
-function flagsOf({ tiersCombine, rounding, visibility }) {
-  return (tiersCombine === "sum" ? 1n : 0n) | (ROUNDING[rounding] << 1n) | (visibility === "committed" ? 8n : 0n);
+function flagsOf({ tiersCombine, rounding, visibility, impact }) {
+  const exact = impact ? 16n : 0n;
+  return (
+    exact | (tiersCombine === "sum" ? 1n : 0n) | (ROUNDING[rounding] << 1n) | (visibility === "committed" ? 8n : 0n)
+  );
 }

@@ -10,7 +10,14 @@ import { requireUint } from "./field.js";
 import { keccak256, keccakText } from "./hashes.js";
 import { asBytes, asList, asUint, decodeList, encodeUint, invalid, listOf } from "./rlp.js";
 
-const RECORD = "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8]))";
+const PROOF = "bytes32,uint256[6],uint256[8]";
+const STATEMENT = `(bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,${PROOF})`;
+// By how many proofs a statement has.
+const RECORD = [
+  null,
+  { name: "verifyAndRecord", types: `(${STATEMENT})` },
+  { name: "verifyAndRecordWithIncidents", types: `(${STATEMENT},(${PROOF}))` },
+];
 const PUBLISH = "anchorBatch((bytes32,uint64,bytes32),bytes32)";
 const CALL = ["gas limit", "to", "value", "data"];
 const SIGNATURE = ["y parity", "r", "s"];
@@ -77,7 +84,7 @@ export function requireRecords(transaction, recording, { chainId, registry, part
   const expected = callData(recording);
   if (equal(transaction.data, expected)) return;
   if (!equal(transaction.data.subarray(0, 4), expected.subarray(0, 4)) || transaction.data.length !== expected.length) {
-    throw invalid("does not call verifyAndRecord");
+    throw invalid(`does not call ${RECORD[recording.proofs.length].name}`);
   }
   const position = expected.findIndex((byte, at) => byte !== transaction.data[at]);
   throw invalid(`records another ${argumentAt(Math.floor((position - 4) / 32))}`);
@@ -113,9 +120,10 @@ function requireSent(transaction, chainId, registry) {
   if (transaction.value !== 0n) throw invalid("carries value, which the registry does not take");
 }
 
-function callData(recording) {
+function callData({ proofs, ...recording }) {
+  const { name, types } = RECORD[proofs.length];
   return concat(
-    keccakText(RECORD).subarray(0, 4),
+    keccakText(name + types).subarray(0, 4),
     bytes32Word(recording.slaId, "sla_id"),
     uintWord(recording.startNs, 64, "start_ns"),
     uintWord(recording.endNs, 64, "end_ns"),
@@ -123,15 +131,22 @@ function callData(recording) {
     uintWord(BigInt(recording.statementVersion), 32, "statement_version"),
     uintWord(recording.prevCtx, 256, "prev_ctx"),
     bytes32Word(recording.prevSignalsHash, "prev_signals_hash"),
-    bytes32Word(fromHex(recording.circuitId), "circuit_id"),
-    ...recording.signals.map((signal) => toBytes(signal, 32)),
-    fromHex(recording.proof),
+    ...proofs.flatMap((each) => [
+      bytes32Word(fromHex(each.circuitId), "circuit_id"),
+      ...each.signals.map((signal) => toBytes(signal, 32)),
+      fromHex(each.proof),
+    ]),
   );
 }
 
+/** What a word of the call data is: the arguments, then of each proof six signals and eight words. */
 function argumentAt(word) {
   if (word < ARGUMENTS.length) return ARGUMENTS[word];
-  return word - ARGUMENTS.length < 6 ? `signal ${word - ARGUMENTS.length}` : "proof";
+  const place = word - ARGUMENTS.length;
+  if (place < 14) return place < 6 ? `signal ${place}` : "proof";
+  const second = place - 15;
+  if (second < 0) return "circuit_id of the incident credit";
+  return second < 6 ? `signal ${second} of the incident credit` : "proof of the incident credit";
 }
 
 function recover(digest, parity, r, s) {

@@ -10,6 +10,7 @@ import { opening as checkOpening } from "./opening.js";
 import { pinLines } from "./pins.js";
 import * as proved from "./proved.js";
 import { NotEvaluated, Refusal } from "./refusal.js";
+import * as second from "./second_proof.js";
 import * as settled from "./settled.js";
 import { rootChecks } from "./roots.js";
 import { readShape } from "./shape.js";
@@ -40,6 +41,13 @@ const PROVED = [
   ["anchor", proved.anchor],
 ];
 
+const INCIDENTS = [
+  ["incidents", second.incidents],
+  ["incident credit", second.total],
+  ["incident key", second.key],
+  ["incident proof", second.proof],
+];
+
 /** A bundle from its exact canonical bytes; throws BadInput. */
 export const readBundle = (data) => readShape(tables.schemas.bundle, parseCanonical(data, MAX_BUNDLE_BYTES), "bundle");
 
@@ -53,7 +61,7 @@ export const readTrust = (data) => readShape(tables.schemas.trust, parseJson(dat
  */
 export async function verifyBundle(bundle, trust = null, opening = null, said = async () => {}) {
   const found = new Case(bundle);
-  const report = { lines: [], notEstablished: [], devKey: bundle.proof?.manifest.dev_unsafe ?? false };
+  const report = { lines: [], notEstablished: [], devKey: underDevKey(bundle) };
   for await (const line of linesOf(found, trust, opening)) {
     report.lines.push(line);
     await said(line);
@@ -101,8 +109,9 @@ async function* linesOf(found, trust, opening) {
     yield line.outcome === "PASS" && parties.probeDidNotSign(found) ? { ...line, outcome: "NOT CHECKED" } : line;
   }
   if (bundle.proof !== null) {
-    for (const [check, run] of PROVED) yield await lineOf(check, () => run(found));
-    if (bundle.proof.manifest.dev_unsafe) {
+    const checks = "incident_proof" in bundle ? [...PROVED, ...INCIDENTS] : PROVED;
+    for (const [check, run] of checks) yield await lineOf(check, () => run(found));
+    if (underDevKey(bundle)) {
       yield {
         check: "dev key",
         outcome: "ASSUMED",
@@ -165,6 +174,10 @@ async function openLine(check, run, closed) {
   return line.outcome === "PASS" && !closed(result) ? { ...line, outcome: "NOT CHECKED" } : line;
 }
 
+function underDevKey({ proof, incident_proof: second }) {
+  return proof !== null && [proof, second].some((each) => each?.manifest.dev_unsafe);
+}
+
 function whyUnproved(issued) {
   if (issued.state === "withheld") return `withheld, ${issued.observed} of ${issued.windows} windows were observed`;
   return issued.unattested_reasons.join("; ") || "no reason is given";
@@ -188,7 +201,7 @@ function notEstablished(bundle, { opened, witnessed, ofTenant }) {
   if (!witnessed) found.push("that the log shows everyone the same entries");
   if (!ofTenant) found.push("that the log holds no other statement of this period under another tenant");
   if (bundle.proof !== null) {
-    const dev = bundle.proof.manifest.dev_unsafe ? " (it is a development key)" : "";
+    const dev = underDevKey(bundle) ? " (it is a development key)" : "";
     found.push(`that the proving key's ceremony was honest${dev}`);
   }
   return found;
