@@ -28,7 +28,7 @@ from ledger.app.sealing import load_salts
 from ledger.app.statements import issued_event
 from ledger.app.watching import Judge
 from ledger.app.windows import load_windows
-from ledger.attest import babyjub, statement
+from ledger.attest import babyjub
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.batch import Batch, log_id
 from ledger.attest.bundle_schema import TRUST_FORMAT
@@ -293,8 +293,7 @@ class Office:
         case, place = Case(forged.bundle), forged.bundle["statement"]["seq"]
         size, batch, leaf = place + 1, bytes(32), None
         if case.bundle["proof"] is not None:
-            circuit_id = case.verification_key.circuit_id()
-            leaf = statement.leaf(case.signals, statement.proof_hash(bytes.fromhex(case.proof["proof"])), circuit_id)
+            leaf = case.name.leaf(case.ctx)
             made = Batch.of([leaf, *(keccak256(bytes([number])) for number in range(2))])
             batch = made.root
         with self.desk.database.read() as tx:
