@@ -394,6 +394,14 @@ def test_only_the_opening_shows_other_totals_of_the_same_states_and_credit() -> 
     assert examples.failed(examples.verified(forged, opening=examples.opening())) == {"opening"}
 
 
+def test_only_the_opening_shows_other_counts_of_a_withheld_period() -> None:
+    """Without a credit there are no steps that its counts would have to fit."""
+    forged = examples.forger("bundle_withheld")
+    forged.issued["objectives"][0]["valid"] += 1
+    assert not examples.failed(examples.verified(forged.log()))
+    assert examples.failed(examples.verified(forged, opening=examples.opening("opening_withheld"))) == {"opening"}
+
+
 @pytest.mark.parametrize("lie", [put("anchor.block_number", 1), change("anchor.block_hash", flipped)])
 def test_in_which_block_the_transaction_stands_is_for_the_chain_to_say(lie: Lie) -> None:
     forged = examples.forger()
