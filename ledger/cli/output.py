@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -15,6 +17,7 @@ from ledger.domain.schema import HIDDEN_CHARACTER
 T = TypeVar("T")
 
 PROGRESS_AFTER_S = 2.0
+_TICK_S = 0.2
 _PROGRESS_EVERY_ROWS = 20_000
 _COLOURS = {"met": "green", "breached": "red", "no_data": "yellow", "withheld": "yellow"}
 
@@ -93,6 +96,25 @@ class ProgressLine:
         if self._width:
             click.echo("\r" + " " * self._width + "\r", err=True, nl=False)
             self._width = 0
+
+
+@contextmanager
+def ticking(what: str) -> Iterator[None]:
+    """Says on stderr, once it takes two seconds, that work goes on which cannot tell how far it is."""
+    line, started, over = ProgressLine(), time.monotonic(), threading.Event()
+
+    def tick() -> None:
+        while not over.wait(_TICK_S):
+            line(f"{what}: {int(time.monotonic() - started)} s so far", 0, 0)
+
+    ticker = threading.Thread(target=tick, name="progress", daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        ticker.join()
+        line.clear()
 
 
 def with_progress(items: Iterable[T], percent_done: Callable[[], float], what: str) -> Iterator[T]:

@@ -12,7 +12,7 @@ import click
 from ledger.attest import babyjub, verification
 from ledger.attest.report import Outcome
 from ledger.attest.signing import SEED_BYTES, load_key, save_secret
-from ledger.cli.output import print_json
+from ledger.cli.output import print_json, ticking
 from ledger.cli.verify import read_document
 from ledger.domain.agreement import Agreement
 from ledger.domain.canonical import canonical_bytes, parse_json
@@ -67,11 +67,10 @@ def sign(bundle: Path, opening: Path, trust: Path | None, key_path: Path, out: P
     found = read_document(bundle, verification.read_bundle)
     secret = load_key(key_path).seed()
     _require_named(found, babyjub.public_key(secret))
-    report = verification.verify_bundle(
-        found,
-        None if trust is None else read_document(trust, verification.read_trust),
-        read_document(opening, verification.read_opening),
-    )
+    pins = None if trust is None else read_document(trust, verification.read_trust)
+    opened = read_document(opening, verification.read_opening)
+    with ticking(f"checking {bundle}"):
+        report = verification.verify_bundle(found, pins, opened)
     failed = [line for line in report.lines if line.outcome is Outcome.FAIL and line.check != PROBE_LINE]
     if failed:
         raise BundleCheckFailed(

@@ -75,12 +75,13 @@ def verify(
     asks = [HttpNode(rpc).ask for rpc in rpcs]
     read = [read_document(bundle, verification.read_bundle) for bundle in bundles]
     pins = None if trust is None else read_document(trust, verification.read_trust)
-    if len(read) == 1:
-        opened = None if opening is None else read_document(opening, verification.read_opening)
-        kept = logged_facts(facts) if facts else None
-        reports: Sequence[Report] = [verification.verify_bundle(read[0], pins, opened, asks, kept)]
-    else:
-        reports = verification.verify_bundles(read, pins, _OwnRandomness(), asks)
+    opened = None if opening is None else read_document(opening, verification.read_opening)
+    with output.ticking(f"verifying {len(read)} bundle(s)"):
+        if len(read) == 1:
+            kept = logged_facts(facts) if facts else None
+            reports: Sequence[Report] = [verification.verify_bundle(read[0], pins, opened, asks, kept)]
+        else:
+            reports = verification.verify_bundles(read, pins, _OwnRandomness(), asks)
     codes = [report.exit_code(accept_dev=accept_dev) for report in reports]
     exit_code = next(code for code in (Exit.FAILED, Exit.NOT_PINNED, Exit.HOLDS) if code in codes)
     if as_json:
