@@ -99,7 +99,9 @@ def _clashes(leaves: Iterable[Leaf]) -> Iterator[tuple[Leaf, Leaf]]:
     for leaf in leaves:
         places.setdefault(_where(leaf), []).append(leaf)
     for found in places.values():
-        yield from (pair for pair in combinations(found, 2) if pair[0]["header"] != pair[1]["header"])
+        # Each by itself first: of a thousand entries that nobody signed there are half a million pairs.
+        signed = [leaf for leaf in found if _line("entry", partial(_logged, leaf)).outcome is Outcome.PASS]
+        yield from (pair for pair in combinations(signed, 2) if pair[0]["header"] != pair[1]["header"])
 
 
 def _of_tlog_proof(data: bytes, vkey: str | None) -> Leaf:

@@ -51,6 +51,17 @@ def test_two_seals_of_one_block_prove_it_to_whoever_pins_the_log() -> None:
     assert check(found).exit_code is Exit.NOT_PINNED
 
 
+def test_many_entries_that_nobody_signed_are_soon_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever made the file chooses how many claim one place; their pairs are not checked one by one."""
+    (leaf,) = [each for each in leaves_in(honest().sign(), None) if each["header"]["type"] == "block_sealed"]
+    forged = [{**leaf, "header": {**leaf["header"], "recorded_at_ns": str(number)}} for number in range(200)]
+    checked: list[object] = []
+    monkeypatch.setattr(equivocation, "check", lambda *given: checked.append(given) or check(*given))
+    with pytest.raises(NotFound):
+        prove([leaf, *forged])
+    assert checked == []
+
+
 def test_it_tells_no_counts_and_no_salts() -> None:
     assert {name for leaf in proof()["leaves"] for name in leaf} == {
         "seq",
