@@ -164,6 +164,14 @@ class FurtherChain:
         sender.resend()
         return RegistryRoots(w3, sender, registry, issuer=self._issuer(), clock=self._clock)
 
+    def pin(self) -> dict[str, str]:
+        """``chain_id``, ``registry`` and ``issuer``, without asking the chain. Raises as ``roots`` does of keys."""
+        return {
+            "chain_id": str(self._named.chain_id),
+            "registry": self._registry,
+            "issuer": self._issuer().address,
+        }
+
     @property
     def registrar(self) -> RpcChain:
         """This chain as one that a registry is deployed on, by the deployer of the home chain."""

@@ -6,7 +6,7 @@ with what was learnt another way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledger.app.agreements import timeline_of
@@ -30,8 +30,9 @@ def trust_of(services: Services, tx: Transaction, sla_id: str, tenant: str) -> d
     keys = log_keys(tx, services.log_signer.identity)
     vkey = services.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
     witnesses, quorum = services.witnesses
-    return trust_document(
-        timeline_of(tx, sla_id).newest,
+    agreement = timeline_of(tx, sla_id).newest
+    trust = trust_document(
+        agreement,
         tenant=tenant,
         circuits=proved_circuits(tx),
         log={"origin": services.log_signer.origin, "vkey": vkey},
@@ -40,6 +41,10 @@ def trust_of(services: Services, tx: Transaction, sla_id: str, tenant: str) -> d
         witnesses=[witness.key for witness in witnesses],
         quorum=quorum,
     )
+    if services.root_chains:
+        issuer = agreement.issuer.evm_address
+        trust["root_chains"] = [_pin(chain.pin(), issuer) for chain in services.root_chains.values()]
+    return trust
 
 
 def trust_document(
@@ -71,3 +76,8 @@ def trust_document(
     if quorum:
         trust["witnesses"] = {"quorum": quorum, "vkeys": [key.vkey() for key in witnesses]}
     return trust
+
+
+def _pin(chain: Mapping[str, str], issuer: str) -> dict[str, str]:
+    """A further chain; who publishes there is said where it is not the agreement's issuer."""
+    return {name: value for name, value in chain.items() if (name, value) != ("issuer", issuer)}
