@@ -36,9 +36,16 @@ class _Material:
 
 
 def prove_statement(
-    database: Database, event_id: str, *, attestor: Attestor, chain_id: int, registry: str, clock: Clock
+    database: Database,
+    event_id: str,
+    *,
+    attestor: Attestor,
+    chain_id: int,
+    registry: str,
+    clock: Clock,
+    record_each: bool = True,
 ) -> None:
-    """Prove the statement of an event for a chain and registry, and queue its anchoring.
+    """Prove the statement of an event for a chain and registry, and queue its anchoring unless that is on demand.
 
     Safe to run twice: the context of a statement is recorded once, and a second proof of the same signals changes
     nothing. Raises ``Refused`` where no honest proof exists.
@@ -53,7 +60,9 @@ def prove_statement(
         material.registered.agreement, material.period, material.windows, material.salts, context
     )
     with database.begin() as tx:
-        _record(tx, statement, context, attestation, clock.now_ns())
+        recorded = _record(tx, statement, context, attestation, clock.now_ns())
+        if recorded is not None and record_each:
+            tx.outbox.add(recorded, Stage.ANCHOR)
 
 
 def proved(tx: Transaction, statement_id: str) -> StoredEvent | None:
@@ -123,10 +132,11 @@ def _record(
     context: StatementContext,
     attestation: Attestation,
     now_ns: int,
-) -> None:
+) -> str | None:
+    """The id of the event; None where the statement is proved already."""
     statement_id = statement["statement_id"]
     if proved(tx, statement_id) is not None:
-        return
+        return None
     payload = {
         "statement_id": statement_id,
         "sla_id": statement["sla_id"],
@@ -142,7 +152,7 @@ def _record(
         [NewEvent("attestation_recorded", payload, occurred_at_ns=now_ns)],
         expected_version=0,
     )
-    tx.outbox.add(receipt.event_id, Stage.ANCHOR)
+    return receipt.event_id
 
 
 def _proof_members(tx: Transaction, attestation: Attestation) -> dict[str, Any]:

@@ -72,7 +72,6 @@ _PROVED: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("credit", checks.credit),
     ("verification key", checks.key),
     ("proof", checks.proof),
-    ("anchor", checks.anchor),
 )
 _INCIDENTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("incidents", incident_checks.terms_and_tiers),
@@ -162,7 +161,7 @@ def _report(
     if probe_checks.concerns_probe(bundle):
         lines.append(_probe(case))
     if bundle["proof"] is not None:
-        lines += [_line(case, name, check) for name, check in _PROVED]
+        lines += [*(_line(case, name, check) for name, check in _PROVED), _anchor(case)]
         if "incident_proof" in bundle:
             lines += [_line(case, name, check) for name, check in _INCIDENTS]
         dev = any(proof["manifest"]["dev_unsafe"] for proof in _proofs(bundle))
@@ -190,10 +189,29 @@ def _report(
     return Report(tuple(lines), not_established, dev)
 
 
+def _published_alone(bundle: Mapping[str, Any]) -> bool:
+    """Whether a statement is on its registry's chain by a batch root alone: recording it is left to who demands it."""
+    context = bundle["context"]
+    if bundle["anchor"] is not None or context is None:
+        return False
+    home = context["chain_id"], context["registry"]
+    return any((root["chain_id"], root["registry"]) == home for root in bundle.get("roots", ()))
+
+
+def _anchor(case: Case) -> Line:
+    if _published_alone(case.bundle):
+        return Line(
+            "anchor",
+            Outcome.NOT_CHECKED,
+            "the registry was not asked to check and record it: its batch root alone is published",
+        )
+    return _line(case, "anchor", checks.anchor)
+
+
 def _asked(case: Case, asks: Sequence[Ask]) -> Iterator[Line]:
     """What the nodes say: of the anchor, and of the roots on the chains that they are on."""
     anchor, nodes, elsewhere = root_checks.routed(case, asks)
-    if anchor is not None:
+    if anchor is not None and not _published_alone(case.bundle):
         yield from on_chain(case, anchor)
     yield from root_checks.roots_on_chain(case, nodes)
     for chain_id in elsewhere:

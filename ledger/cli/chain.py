@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ledger.cli.chain_roots import roots
+from ledger.cli.chain_roots import record, roots
 from ledger.cli.output import note, print_json
 from ledger.errors import SettingInvalid
 
@@ -171,3 +171,4 @@ def _shown(watched: Watched) -> dict[str, Any]:
 
 
 chain.add_command(roots)
+chain.add_command(record)

@@ -1,4 +1,4 @@
-"""``sla-ledger chain roots``: the batches of statements of each chain, and where their roots were published."""
+"""``sla-ledger chain roots`` and ``record``: the batches of each chain, and recording what was left at its root."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 
 import click
 
-from ledger.cli.opening import AS_JSON, DATA, DATABASE
+from ledger.app.recording import demand_recording
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.batch_events import BATCH_FORMED
 from ledger.domain.events import StoredEvent
 from ledger.domain.naming import batches_stream
+from ledger.wiring.data_directory import open_data_directory
 
 SHOWN = 20
 
@@ -81,3 +83,29 @@ def _documents(events: list[StoredEvent]) -> list[dict[str, Any]]:
         for event in events
         if event.type == BATCH_FORMED
     ]
+
+
+@click.command(
+    epilog="Exit codes: 0 queued, or recorded before; 1 it has no proof, or is not proved yet; 2 a setting or the data "
+    "directory cannot be used."
+)
+@click.argument("statement_id", metavar="STATEMENT")
+@DATA
+@TENANT
+@DATABASE
+@AS_JSON
+def record(statement_id: str, data_dir: Path, tenant: str, database_url: str | None, as_json: bool) -> None:
+    """Have the registry check and record STATEMENT, where SLA_LEDGER_RECORD=on-demand left it at its batch root.
+
+    So are the statements before it that the registry takes first: of earlier periods, and versions that it replaces.
+    Whoever works the outbox, `up` or the workers, sends them.
+    """
+    with open_data_directory(data_dir, database_url=database_url) as data:
+        demand = demand_recording(data.database.of_tenant(tenant), statement_id)
+    if as_json:
+        print_json({"statement_id": statement_id, "queued": list(demand.statements)})
+    elif demand.statements:
+        click.echo("\n".join(demand.statements))
+        note(f"{len(demand.statements)} statement(s) are recorded as soon as the chain is worked")
+    else:
+        note(f"{statement_id} is recorded already")

@@ -34,6 +34,7 @@ from ledger.settings.prover import (
     ProverSettings,
 )
 from ledger.settings.reading import MAX_SECONDS
+from ledger.settings.recording import Record, read_record
 from ledger.settings.roots import DEFAULT_ROOTS_AFTER_S, LONGEST_ROOTS_AFTER_S, MOST_IN_A_BATCH, RootSettings
 from ledger.settings.server import DEFAULT_HOST, DEFAULT_PORT, ServerSettings, read_settings
 from ledger.settings.webhooks import webhooks_reach_private
@@ -75,11 +76,13 @@ __all__ = [
     "LogSettings",
     "ProverName",
     "ProverSettings",
+    "Record",
     "RootSettings",
     "ServerSettings",
     "WorkerSettings",
     "read_auth_settings",
     "read_chain_settings",
+    "read_record",
     "read_settings",
     "webhooks_reach_private",
 ]

@@ -269,6 +269,14 @@ SETTINGS: Final = (
         (Reader.UP, Reader.BEAT),
     ),
     Setting(
+        "SLA_LEDGER_RECORD",
+        Topic.CHAIN,
+        f"`{settings.Record.EACH}`",
+        f"`{settings.Record.EACH}`: the registry checks and records every proof; `{settings.Record.ON_DEMAND}`: roots "
+        "are published, and a statement is recorded once somebody asks (`sla-ledger chain record`)",
+        CHAIN_USERS,
+    ),
+    Setting(
         "SLA_LEDGER_ROOT_CHAINS",
         Topic.CHAIN,
         "`DIR/root-chains.json`, if it is there",

@@ -41,7 +41,7 @@ from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.resources import resource_dir
-from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, webhooks_reach_private
+from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, read_record, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
 from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
 from ledger.wiring.chain_watching import watchers
@@ -98,7 +98,7 @@ class Services:
         self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
         self._lock: DirectoryLock | None = None
         self._genesis_timestamp_s = genesis_timestamp_s
-        self.chain_settings = read_chain_settings(os.environ)
+        self.chain_settings, self.record = read_chain_settings(os.environ), read_record(os.environ)
         self.webhooks_private = webhooks_reach_private(os.environ)
         circuits = load_circuits(resource_dir("circuits"))
         pins = read_pins(folder / KEY_FOLDER / PROVING_PINS)

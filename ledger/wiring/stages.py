@@ -22,6 +22,7 @@ from ledger.app.webhook_delivery import Courier
 from ledger.errors import AnchorRefused, DataDirectoryInUse, NotYet
 from ledger.ingest.facts import read_facts
 from ledger.ingest.traces import trace_ids
+from ledger.settings import Record
 from ledger.wiring.webhook_client import WebhookClient, sign
 
 if TYPE_CHECKING:
@@ -54,7 +55,13 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
     def prove(database: Database, event_id: str) -> None:
         chain_id, registry = services.chain_identity
         attestations.prove_statement(
-            database, event_id, attestor=attestor, chain_id=chain_id, registry=registry, clock=clock
+            database,
+            event_id,
+            attestor=attestor,
+            chain_id=chain_id,
+            registry=registry,
+            clock=clock,
+            record_each=services.record is Record.EACH,
         )
 
     return {

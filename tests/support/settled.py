@@ -78,7 +78,7 @@ class Settled:
     attestor: ForgingAttestor = field(default_factory=ForgingAttestor)
     clock: StepClock = field(default_factory=StepClock)
 
-    def prove(self, n: int, anchor: Anchor) -> str:
+    def prove(self, n: int, anchor: Anchor, *, record_each: bool = True) -> str:
         """Settle the ``n``-th agreement's day and prove it for a chain; the id of the proof's event."""
         agreement = Agreement.from_document(signed_agreement(nonce=f"0x{n + 1:064x}"))
         period = period_named(agreement, DAY)
@@ -122,6 +122,7 @@ class Settled:
             chain_id=anchor.chain_id,
             registry=anchor.registry,
             clock=self.clock,
+            record_each=record_each,
         )
         with self.database.read() as tx:
             event = proved(tx, issued.id)

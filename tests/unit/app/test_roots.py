@@ -385,3 +385,22 @@ def test_pins_decide_which_chains_roots_count_and_who_publishes_there(
     ):
         found = tuple(line.outcome for line in root_lines(Case(shown), pins))
         assert found == expected, pins
+
+
+def test_without_a_recording_a_root_at_the_registry_is_enough_and_one_elsewhere_is_not(
+    published: tuple[Ledger, dict[str, Any]],
+) -> None:
+    _, bundle = published
+    (root,) = bundle["roots"]
+    assert bundle["anchor"] is None, "nothing of this ledger is recorded"
+    further = {**root, "chain_id": "10"}
+    elsewhere = {**further, **transaction_of(further)}
+    without = {name: value for name, value in bundle.items() if name != "roots"}
+    for shown, expected in (
+        (bundle, Outcome.NOT_CHECKED),
+        ({**bundle, "roots": [elsewhere]}, Outcome.FAIL),
+        ({**bundle, "roots": [{**root, "registry": "0x" + "11" * 20}]}, Outcome.FAIL),
+        (without, Outcome.FAIL),
+    ):
+        (line,) = (line for line in verify_bundle(shown).lines if line.check == "anchor")
+        assert line.outcome is expected, shown.get("roots")

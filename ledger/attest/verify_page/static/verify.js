@@ -110,7 +110,9 @@ async function* linesOf(found, trust, opening) {
   }
   if (bundle.proof !== null) {
     const checks = "incident_proof" in bundle ? [...PROVED, ...INCIDENTS] : PROVED;
-    for (const [check, run] of checks) yield await lineOf(check, () => run(found));
+    for (const [check, run] of checks) {
+      yield check === "anchor" && publishedAlone(bundle) ? NOT_RECORDED : await lineOf(check, () => run(found));
+    }
     if (underDevKey(bundle)) {
       yield {
         check: "dev key",
@@ -132,6 +134,18 @@ async function* linesOf(found, trust, opening) {
   for (const path of unknownMembers({ bundle, trust, opening })) {
     yield notEvaluatedLine(path, "this page is older than what this member says");
   }
+}
+
+const NOT_RECORDED = {
+  check: "anchor",
+  outcome: "NOT CHECKED",
+  detail: "the registry was not asked to check and record it: its batch root alone is published",
+};
+
+/** Whether a statement is on its registry's chain by a batch root alone. */
+function publishedAlone({ anchor, context, roots = [] }) {
+  const atHome = ({ chain_id, registry }) => chain_id === context.chain_id && registry === context.registry;
+  return anchor === null && context !== null && roots.some(atHome);
 }
 
 async function* announcementLines(found) {
