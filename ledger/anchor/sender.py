@@ -1,11 +1,11 @@
 """Sending transactions: simulate, sign here, store the bytes, and only then send them.
 
 No key ever leaves this process and no node holds one. What a contract would refuse is found by a call first
-and is neither signed nor stored. Any number of processes may send with one key: nonces are given out under a lock of
-the database, and an effect that is stored is not signed for a second time. A process may die at any point: whoever
-sends next with that key sends what it left, and whoever wants the same effect goes on with its transaction. What
-misses many blocks is signed again with the same nonce and higher fees, and stored beside the first: a chain can hold
-only one of them, and each is looked for.
+and is neither signed nor stored. Any number of processes may send with one key: under a lock of the database, what is
+signed is stored only while its nonce is the next one and its effect is not stored, and only what is stored is ever
+sent. A process may die at any point: whoever sends next with that key sends what it left, and whoever wants the same
+effect goes on with its transaction. What misses many blocks is signed again with the same nonce and higher fees, and
+stored beside the first: a chain can hold only one of them, and each is looked for.
 Reference for the fields: EIP-1559, EIP-2718.
 """
 
@@ -29,7 +29,7 @@ from web3.types import TxParams, TxReceipt, Wei
 
 from ledger.anchor.fees import FeePolicy, Fees, fields_of
 from ledger.anchor.reverts import refusal
-from ledger.anchor.sending_errors import RETRY_AFTER_S, not_included, superseded_error, talking
+from ledger.anchor.sending_errors import RETRY_AFTER_S, nonce_always_taken, not_included, superseded_error, talking
 from ledger.anchor.signers import Signer
 from ledger.app.chain_port import StoredTransaction, TransactionState
 from ledger.app.ports import Database
@@ -39,6 +39,8 @@ _FEES: Final = FeePolicy()
 _POLL_S: Final = 0.1
 _SLOWEST_POLL_S: Final = 1.0
 SEND_AGAIN_S: Final = 3.0
+_SIGNINGS: Final = 20
+"""How often one call is signed where other processes store theirs first; each time one of them has got on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,10 @@ class Sender:
         return receipt if bytes(block["hash"]) == bytes(receipt["blockHash"]) else None
 
     def _signed(self, account: Signer, call: Call, now_s: int) -> StoredTransaction:
-        """Simulate the call, and sign and store it with the next nonce unless another process did so meanwhile."""
+        """Simulate the call, and sign and store it with the next nonce unless another process did so meanwhile.
+
+        Processes that sign at the same time sign for the same nonce. The first to store has it, the others sign again.
+        """
         with talking(call.purpose, sender=account.address):
             self._require_same_chain()
             self._send_from(account.address)
@@ -196,19 +201,19 @@ class Sender:
                     return known
                 raise
             sent = self._w3.eth.get_transaction_count(account.address)
-        with self._database.begin() as tx:
-            tx.chain.reserve(self.chain_id)
-            known = None if call.effect is None else tx.chain.of_effect(self.chain_id, call.effect)
+        for _ in range(_SIGNINGS):
+            with self._database.read() as tx:
+                known = None if call.effect is None else tx.chain.of_effect(self.chain_id, call.effect)
+                # The key may have been used elsewhere, or the database may be an older copy.
+                nonce = max(tx.chain.next_place(self.chain_id, account.address)[1], sent)
             if known is not None:
                 return known
-            ordinal, nonce = tx.chain.next_place(self.chain_id, account.address)
-            # The key may have been used elsewhere, or the database may be an older copy.
-            nonce = max(nonce, sent)
             unsigned = {k: v for k, v in {**fields, "nonce": nonce}.items() if k != "from"}
+            # Outside of every transaction: a signer elsewhere may take seconds, and SQLite has one writer at a time.
             signed = account.sign_transaction(cast(dict[str, Any], unsigned))
             tx_hash = "0x" + bytes(signed.hash).hex()
             transaction = StoredTransaction(
-                ordinal=ordinal,
+                ordinal=0,
                 chain_id=self.chain_id,
                 sender=account.address,
                 nonce=nonce,
@@ -220,8 +225,27 @@ class Sender:
                 signed_at_block=latest["number"],
                 signed_at_s=now_s,
             )
-            tx.chain.add(transaction)
-        return transaction
+            if (stored := self._store(transaction, sent, known=call.effect is not None)) is not None:
+                return stored
+        raise nonce_always_taken(call.purpose, account.address)
+
+    def _store(self, transaction: StoredTransaction, sent: int, *, known: bool) -> StoredTransaction | None:
+        """Store what was signed, if its nonce is still the next one; None if not, and then it is never sent.
+
+        With ``known`` another transaction for the same effect, which was stored meanwhile, is returned in its place.
+        """
+        place = transaction.chain_id, transaction.sender
+        with self._database.begin() as tx:
+            tx.chain.reserve(transaction.chain_id)
+            other = tx.chain.of_effect(transaction.chain_id, transaction.effect) if known else None
+            if other is not None:
+                return other
+            ordinal, nonce = tx.chain.next_place(*place)
+            if max(nonce, sent) != transaction.nonce:
+                return None
+            placed = replace(transaction, ordinal=ordinal)
+            tx.chain.add(placed)
+        return placed
 
     def _fields(self, sender: ChecksumAddress, call: Call, fees: Fees) -> TxParams:
         fields: dict[str, object] = {
@@ -287,12 +311,12 @@ class Sender:
         before = fields_of(attempts[-1].raw)
         offered = Fees(before["maxFeePerGas"], before["maxPriorityFeePerGas"])
         fees = self._fees.raised(offered, latest["baseFeePerGas"])
-        fields = {**before, "maxFeePerGas": fees.most, "maxPriorityFeePerGas": fees.tip}
+        signed = account.sign_transaction({**before, "maxFeePerGas": fees.most, "maxPriorityFeePerGas": fees.tip})
         with self._database.begin() as tx:
             tx.chain.reserve(self.chain_id)
+            # Another process may have offered more meanwhile; what was signed here is then never sent.
             if tx.chain.at_nonce(*place)[-1].tx_hash != attempts[-1].tx_hash:
                 return
-            signed = account.sign_transaction(fields)
             tx.chain.add(
                 replace(
                     attempts[-1],

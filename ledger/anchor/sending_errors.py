@@ -48,6 +48,17 @@ def not_included(purpose: str, tx_hash: str, said: Exception | None) -> ChainUna
     )
 
 
+def nonce_always_taken(purpose: str, sender: str) -> ChainUnavailable:
+    """The error for a call whose nonce was another process's each time that it was signed."""
+    return ChainUnavailable(
+        f"other processes stored transactions of {sender} each time that the one to {purpose} was signed; nothing of "
+        "it is stored, and it is tried again. If that goes on, the signer is too slow for so many workers",
+        purpose=purpose,
+        sender=sender,
+        retry_after_s=RETRY_AFTER_S,
+    )
+
+
 def superseded_error(transaction: StoredTransaction) -> ChainUnavailable:
     """The error for a transaction whose nonce is gone."""
     return ChainUnavailable(

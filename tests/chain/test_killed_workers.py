@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections import Counter
@@ -11,16 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from ledger.anchor.signers import RemoteAccount
 from ledger.app.ports import Database
 from ledger.errors import NotYet
+from ledger.settings import ChainSettings
 from ledger.store.database import SqliteDatabase
 from ledger.store.postgres import PostgresDatabase
+from ledger.wiring.chain import ChainAccounts, RpcChain
 from tests.chain.conftest import ACCOUNTS, chain_of, recordings, sent
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.support.anvil import Anvil
 from tests.support.chain_processes import ended, work_in_child
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
 from tests.support.settled import Settled
+from tests.support.signer import http_signer
 from tests.support.stuck import attempts, base_fee, by_hand, hurried, too_dear
 
 pytestmark = pytest.mark.slow
@@ -100,6 +105,39 @@ def test_a_worker_may_die_at_any_step_of_a_replacement(node: Anvil, tmp_path: Pa
     found = recordings(node, chain.anchor.registry)
     assert len(found) == len(set(found)) == len(steps)
     assert sent(node) == 2 * len(steps), "one registration and one recording of each"
+
+
+def test_a_worker_may_die_between_asking_a_signer_and_its_answer(node: Anvil, tmp_path: Path) -> None:
+    """What was signed for it is nowhere; the next one signs for the same nonce."""
+    path = tmp_path / "ledger.db"
+    asking: list[int] = []
+
+    def open_database() -> Database:
+        return SqliteDatabase(path, StepClock(), SeededRandomness(random.randrange(2**32)))
+
+    with http_signer(ACCOUNTS.issuer) as signer:
+        shape = signer.shape
+
+        def kill(raw: str) -> object:
+            if asking:
+                os.kill(asking.pop(), signal.SIGKILL)
+            return shape(raw)
+
+        def open_chain(database: Database) -> RpcChain:
+            accounts = ChainAccounts(ACCOUNTS.deployer, RemoteAccount(signer.url, ACCOUNTS.issuer.address))
+            return RpcChain(database, accounts, ChainSettings(node.url), StepClock())
+
+        settled = Settled(open_database())
+        chain = open_chain(settled.database)
+        proof = settled.prove(0, chain.anchor)
+        asking.append(work_in_child(open_database, open_chain, [proof], confirmations=1, dies_at=None))
+        worker = asking[0]
+        signer.shape = kill
+        assert ended(worker) == signal.SIGKILL
+        settled.anchor(proof, chain.anchor)
+        assert [int(each["nonce"], 16) for each in signer.asked] == [0, 0, 1]
+    assert len(recordings(node, chain.anchor.registry)) == 1
+    assert sent(node) == 2
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from eth_utils import to_checksum_address
+from eth_utils import keccak, to_checksum_address
 
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import RemoteAccount
+from ledger.app.ports import Database
 from ledger.errors import AnchorRefused, ChainUnavailable, KeyFileUnusable, SettingInvalid
 from ledger.settings import ChainSettings, read_chain_settings
+from ledger.store.database import SqliteDatabase
 from ledger.wiring.chain import ChainAccounts, RpcChain
 from ledger.wiring.chain_accounts import chain_accounts
 from ledger.wiring.keyring import Keyring
 from tests.chain.conftest import ACCOUNTS, chain_of, recordings, sent
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.support.anvil import Anvil, running_anvil
+from tests.support.chain_processes import ended, work_in_child
 from tests.support.faulty_rpc import faulty_rpc
 from tests.support.settled import Settled
 from tests.support.signer import SECRET, HttpSigner, http_signer, other_account
+from tests.support.stored import memory_database
 from tests.support.stuck import attempts, by_hand, hurried, too_dear
 
 pytestmark = pytest.mark.slow
@@ -73,6 +81,119 @@ def test_a_stuck_transaction_is_replaced_by_the_signer_as_well(
     node.mine()
     settled.confirm(proof, chain.anchor, 1)
     assert len(recordings(node, chain.anchor.registry)) == 1
+
+
+# --- a signer that takes its time -----------------------------------------------------------------
+
+
+def nothing(effect: str) -> Call:
+    return Call(ACCOUNTS.deployer.address, effect.encode(), 30_000, "do nothing", effect)
+
+
+def sender_on(node: Anvil, path: Path, seed: int) -> Sender:
+    """One process's sender; ``path`` is the SQLite file of all of them."""
+    database = SqliteDatabase(path, StepClock(), SeededRandomness(seed))
+    return Sender(chain_of(node, memory_database())._w3, database)
+
+
+def test_nobody_who_writes_waits_for_a_signer_and_whoever_stores_first_has_the_nonce(
+    node: Anvil, tmp_path: Path, signer: HttpSigner
+) -> None:
+    """While one process's signer thinks, another stores and sends a transaction of the same account."""
+    asked, answer = threading.Event(), threading.Event()
+    given: list[str] = []
+
+    def think(raw: str) -> dict[str, str]:
+        given.append(raw)
+        asked.set()
+        assert answer.wait(60)
+        return {"result": raw}
+
+    signer.shape = think
+    slow, quick = (sender_on(node, tmp_path / "ledger.db", seed) for seed in (1, 2))
+    with ThreadPoolExecutor(1) as pool:
+        account = RemoteAccount(signer.url, ACCOUNTS.issuer.address, timeout_s=60)
+        receipt = pool.submit(slow.send, account, nothing("slow"), now_s=0)
+        assert asked.wait(60)
+        assert quick.send(ACCOUNTS.issuer, nothing("quick"), now_s=0)["status"] == 1
+        answer.set()
+        assert receipt.result(60)["status"] == 1
+    assert [int(each["nonce"], 16) for each in signer.asked] == [0, 1], "signed again, since nonce 0 was gone"
+    with quick._database.read() as tx:
+        stored = tx.chain.of_chain(31337)
+    assert [(each.nonce, each.effect, each.attempt) for each in stored] == [(0, "quick", 0), (1, "slow", 0)]
+    assert sent(node) == 2
+    never_sent = "0x" + keccak(hexstr=given[0]).hex()
+    assert node.call("eth_getTransactionByHash", never_sent) is None
+
+
+def test_an_effect_that_another_process_stored_while_the_signer_thought_is_not_brought_about_twice(
+    node: Anvil, tmp_path: Path, signer: HttpSigner
+) -> None:
+    first, second = (sender_on(node, tmp_path / "ledger.db", seed) for seed in (1, 2))
+    shape = signer.shape
+
+    def meanwhile(raw: str) -> object:
+        signer.shape = shape
+        first.send(ACCOUNTS.issuer, nothing("once"), now_s=0)
+        return shape(raw)
+
+    signer.shape = meanwhile
+    receipt = second.send(RemoteAccount(signer.url, ACCOUNTS.issuer.address), nothing("once"), now_s=0)
+    assert receipt["status"] == 1
+    assert len(signer.asked) == sent(node) == 1
+
+
+def test_a_call_whose_nonce_is_always_gone_is_given_up_for_now(
+    node: Anvil, tmp_path: Path, signer: HttpSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ledger.anchor.sender._SIGNINGS", 3)
+    others, one = (sender_on(node, tmp_path / "ledger.db", seed) for seed in (1, 2))
+    shape = signer.shape
+
+    def always_first(raw: str) -> object:
+        others.send(ACCOUNTS.issuer, nothing(f"other {len(signer.asked)}"), now_s=0)
+        return shape(raw)
+
+    signer.shape = always_first
+    with pytest.raises(ChainUnavailable, match="too slow for so many workers"):
+        one.send(RemoteAccount(signer.url, ACCOUNTS.issuer.address), nothing("mine"), now_s=0)
+    assert len(signer.asked) == sent(node) == 3
+    assert one.stored("mine") is None
+
+
+def test_two_processes_with_one_slow_signer_leave_no_gap_and_use_no_nonce_twice(
+    node: Anvil, tmp_path: Path, signer: HttpSigner
+) -> None:
+    path, shape = tmp_path / "ledger.db", signer.shape
+
+    def slowly(raw: str) -> object:
+        time.sleep(0.2)
+        return shape(raw)
+
+    def open_database(seed: int) -> SqliteDatabase:
+        return SqliteDatabase(path, StepClock(), SeededRandomness(seed))
+
+    def open_chain(database: Database) -> RpcChain:
+        accounts = ChainAccounts(ACCOUNTS.deployer, RemoteAccount(signer.url, ACCOUNTS.issuer.address))
+        return RpcChain(database, accounts, ChainSettings(node.url), StepClock())
+
+    settled = Settled(open_database(1))
+    chain = chain_of(node, settled.database)
+    proofs = [settled.prove(n, chain.anchor) for n in range(4)]
+    signer.shape = slowly
+    workers = [
+        work_in_child(partial(open_database, 2 + n), open_chain, order, confirmations=1, dies_at=None)
+        for n, order in enumerate((proofs, proofs[::-1]))
+    ]
+    assert [ended(worker) for worker in workers] == [0, 0]
+    assert sorted(recordings(node, chain.anchor.registry)) == sorted(set(recordings(node, chain.anchor.registry)))
+    assert len(recordings(node, chain.anchor.registry)) == 4
+    with settled.database.read() as tx:
+        stored = [each for each in tx.chain.of_chain(31337) if each.sender == ACCOUNTS.issuer.address]
+    assert [each.nonce for each in stored] == list(range(8)), "four registrations and four recordings"
+    assert sent(node) == 8
+    print(f"asked {len(signer.asked)} times for 8 transactions")
 
 
 LIES: dict[str, Callable[[dict[str, Any]], object]] = {
