@@ -13,6 +13,7 @@ import yaml
 
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import sla_id
+from ledger.attest.evm_tx import decode_transaction
 from ledger.domain import calendar
 from ledger.domain.agreement import Agreement
 from ledger.domain.canonical import canonical_bytes
@@ -20,6 +21,7 @@ from ledger.domain.settlement import attestability
 from ledger.errors import BadInput, SlaLedgerError
 from tests.browser.verify_page.conftest import Checker, plain
 from tests.support import examples
+from tests.unit.attest import test_evm_tx
 from tests.unit.attest.test_verification_binding import leaves, variants, with_value
 
 pytestmark = pytest.mark.slow
@@ -66,6 +68,30 @@ def test_canonical_json(checker: Checker) -> None:
     )
     texts = [each["utf8"] for each in said["exact"]]
     assert found == {"exact": texts, "read": texts, "refused": [True] * len(said["refused"])}
+
+
+def test_transactions_of_every_type_and_spelling_are_read_alike(checker: Checker) -> None:
+    raws = [test_evm_tx.of_type(kind) for kind in test_evm_tx.TYPES]
+    raws += [test_evm_tx.of_type(0, chainId=None), *(raw for raw, _ in test_evm_tx.SPELLINGS.values())]
+    found = checker.run(
+        """({ transaction, bytes }, raws) => raws.map((raw) => {
+          try {
+            const { hash, sender, chainId, to, value, data } = transaction.decodeTransaction(bytes.fromHex(raw));
+            return [bytes.hex(hash), sender, String(chainId), to, String(value), bytes.hex(data)];
+          } catch { return null; }
+        })""",
+        [raw.hex() for raw in raws],
+    )
+    assert found == [_read(raw) for raw in raws]
+    assert sum(each is not None for each in found) == len(test_evm_tx.TYPES)
+
+
+def _read(raw: bytes) -> list[str | None] | None:
+    try:
+        tx = decode_transaction(raw)
+    except SlaLedgerError:
+        return None
+    return [tx.tx_hash.hex(), tx.sender, str(tx.chain_id), tx.to, str(tx.value_wei), tx.data.hex()]
 
 
 def test_words_commitments_and_contexts(checker: Checker) -> None:
