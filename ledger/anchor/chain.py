@@ -120,6 +120,8 @@ class DeployedVerifier:
     address: str
     circuit_id: bytes
     code_hash: bytes
+    retired_at_s: int | None = None
+    """When the registry retired it, Unix seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,22 @@ def registry_address(deployer: str) -> ChecksumAddress:
 def signals_hash(signals: tuple[int, ...]) -> bytes:
     """keccak256(abi.encode(signals)): of six signals, or of the twelve of two proofs."""
     return keccak(b"".join(signal.to_bytes(32, "big") for signal in signals))
+
+
+def read_registry(contract: Contract, chain_id: int, function: str, *args: object) -> Any:
+    """What a view of a registry gives. Raises ChainUnavailable."""
+    try:
+        return contract.functions[function](*args).call()
+    except BadFunctionCallOutput:
+        said = "no registry answers there"
+    except Web3RPCError as error:
+        said = str(error)
+    raise ChainUnavailable(
+        f"the registry {contract.address} on chain {chain_id} cannot be read: {said}; check SLA_LEDGER_REGISTRY and "
+        "whether the node is up to date",
+        registry=contract.address,
+        retry_after_s=_RETRY_AFTER_S,
+    )
 
 
 class AnchorChain:
@@ -307,10 +325,10 @@ class AnchorChain:
 
     def verifier_of(self, circuit: bytes) -> DeployedVerifier:
         """The verifier of a circuit and its code hash when added. Raises NotFound if there is none."""
-        address, _, code_hash = self._read("verifierOf", circuit)
+        address, retired_at_s, code_hash = self._read("verifierOf", circuit)
         if int(address, 16) == 0:
             raise NotFound("no verifier was added for this circuit", circuit_id=circuit.hex())
-        return DeployedVerifier(address=address, circuit_id=circuit, code_hash=bytes(code_hash))
+        return DeployedVerifier(address, circuit, bytes(code_hash), retired_at_s or None)
 
     def is_recorded(self, statement: Statement) -> bool:
         """Whether this statement (its period, version and signals, whatever the proof) stands recorded."""
@@ -330,18 +348,7 @@ class AnchorChain:
         return bytes.fromhex(self._contract.encode_abi(function, args=list(args))[2:])
 
     def _read(self, function: str, *args: object) -> Any:
-        try:
-            return self._contract.functions[function](*args).call()
-        except BadFunctionCallOutput:
-            said = "no registry answers there"
-        except Web3RPCError as error:
-            said = str(error)
-        raise ChainUnavailable(
-            f"the registry {self.registry} on chain {self.chain_id} cannot be read: {said}; check SLA_LEDGER_REGISTRY "
-            "and whether the node is up to date",
-            registry=self.registry,
-            retry_after_s=_RETRY_AFTER_S,
-        )
+        return read_registry(self._contract, self.chain_id, function, *args)
 
     def _recorded_event(self) -> Any:
         return self._contract.events["StatementRecorded"]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from ledger.anchor.chain import AnchorChain, Statement, signals_hash
@@ -10,8 +11,8 @@ from ledger.anchor.registration import registration_digest, sla_id
 from ledger.anchor.signers import Signer
 from ledger.anchor.verifier_key import refuse_dev_key
 from ledger.app.evidence import Anchored, Recording, Registration, Standing
-from ledger.domain.instant import SECOND_NS, Clock
-from ledger.errors import ChainUnavailable, NotFound
+from ledger.domain.instant import SECOND_NS, Clock, format_instant_ns
+from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 
 _RETRY_AFTER_S: Final = 5
 
@@ -101,23 +102,25 @@ class RegistryAnchor:
             return 0
 
     def _ensure_verifier(self, circuit_id: bytes, key: Mapping[str, Any], *, dev_unsafe: bool) -> None:
-        try:
-            self._chain.verifier_of(circuit_id)
-        except NotFound:
-            verifier = self._chain.deploy_verifier(
-                self._deployer,
-                key,
-                dev_unsafe=dev_unsafe,
-                now_s=self._now_s(),
-                effect=self._effect("deploy-verifier", circuit_id),
-            )
-            self._chain.add_verifier(
-                self._deployer,
-                verifier,
-                dev_unsafe=dev_unsafe,
-                now_s=self._now_s(),
-                effect=self._effect("add-verifier", circuit_id),
-            )
+        with suppress(NotFound):
+            retired_at_s = self._chain.verifier_of(circuit_id).retired_at_s
+            if retired_at_s is not None:
+                raise _retired(circuit_id, retired_at_s)
+            return
+        verifier = self._chain.deploy_verifier(
+            self._deployer,
+            key,
+            dev_unsafe=dev_unsafe,
+            now_s=self._now_s(),
+            effect=self._effect("deploy-verifier", circuit_id),
+        )
+        self._chain.add_verifier(
+            self._deployer,
+            verifier,
+            dev_unsafe=dev_unsafe,
+            now_s=self._now_s(),
+            effect=self._effect("add-verifier", circuit_id),
+        )
 
     def _find(self, statement: Statement) -> Anchored:
         event = self._chain.find_recorded(statement.sla_id, statement.signals[2])
@@ -135,6 +138,18 @@ class RegistryAnchor:
 
     def _now_s(self) -> int:
         return self._clock.now_ns() // SECOND_NS
+
+
+def _retired(circuit_id: bytes, retired_at_s: int) -> AnchorRefused:
+    when = format_instant_ns(retired_at_s * SECOND_NS)
+    return AnchorRefused(
+        f"the registry retired the verifier of circuit {circuit_id.hex()} at {when}: it records no statement under it "
+        "any more, of past periods neither. The statement stands in the log and can be verified offline; what was "
+        "recorded stays. What to do for later periods: docs/operations.md, a retired circuit",
+        error="CircuitRetired",
+        circuit_id=circuit_id.hex(),
+        retired_at=when,
+    )
 
 
 def _anchored(tx_hash: bytes, block_number: int, block_hash: bytes) -> Anchored:

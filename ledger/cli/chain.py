@@ -13,19 +13,21 @@ import click
 
 from ledger.cli.chain_roots import record, roots
 from ledger.cli.output import note, print_json
-from ledger.errors import SettingInvalid
+from ledger.cli.registry_roles import COMMANDS, FURTHER_CHAIN, of_node
 
 if TYPE_CHECKING:
-    from ledger.wiring.chain import RpcChain, Watched
-    from ledger.wiring.root_chains import FurtherChain
-    from ledger.wiring.services import Services
+    from ledger.wiring.chain import Watched
 
 OTHERS = 3
 
 
 @click.group()
 def chain() -> None:
-    """Deploy the registry on the chain of SLA_LEDGER_CHAIN_RPC, and see what its logs hold."""
+    """Deploy the registry on the chain of SLA_LEDGER_CHAIN_RPC, see what its logs hold, and work its roles."""
+
+
+for _command in COMMANDS:
+    chain.add_command(_command)
 
 
 @chain.command(
@@ -41,9 +43,7 @@ def chain() -> None:
     help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
 )
 @click.option("--database", metavar="URL", envvar="DATABASE_URL", help="PostgreSQL that holds the log, if one does.")
-@click.option(
-    "--chain", "chain_id", metavar="ID", help="On a further chain of root-chains.json instead of the home chain."
-)
+@FURTHER_CHAIN
 @click.option("--fund", is_flag=True, help="On a local test node: give both accounts its test money first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def deploy(data_dir: Path, database: str | None, chain_id: str | None, fund: bool, as_json: bool) -> None:
@@ -56,7 +56,7 @@ def deploy(data_dir: Path, database: str | None, chain_id: str | None, fund: boo
 
     services = open_data(data_dir, notify=note, database_url=database)
     try:
-        opened = _of_node(services) if chain_id is None else _further(services, chain_id).registrar
+        opened = of_node(services, chain_id)
         if fund:
             opened.fund()
         result = {**opened.deploy(), "confirmations": opened.confirmations}
@@ -98,7 +98,7 @@ def watch(context: click.Context, data_dir: Path, database: str | None, from_blo
     services = open_data(data_dir, notify=note, database_url=database)
     try:
         note("reading the registry's logs")
-        watched = _of_node(services).watch(from_block)
+        watched = of_node(services).watch(from_block)
     finally:
         services.close()
     if as_json:
@@ -111,29 +111,6 @@ def watch(context: click.Context, data_dir: Path, database: str | None, from_blo
             click.echo(f"transactions {state}: {count}")
     if watched.of_others:
         context.exit(OTHERS)
-
-
-def _further(services: Services, chain_id: str) -> FurtherChain:
-    found = services.root_chains.get(chain_id)
-    if found is None:
-        known = ", ".join(services.root_chains) or "none"
-        raise SettingInvalid(
-            f"no further chain {chain_id} is named; root-chains.json names {known}", setting="SLA_LEDGER_ROOT_CHAINS"
-        )
-    return found
-
-
-def _of_node(services: Services) -> RpcChain:
-    from ledger.wiring.chain import RpcChain
-
-    opened = services.chain if services.chain_settings.rpc_url is not None else None
-    if not isinstance(opened, RpcChain):
-        raise SettingInvalid(
-            "the embedded chain deploys its registry by itself, and nobody else is on it; name a node by "
-            "SLA_LEDGER_CHAIN_RPC",
-            setting="SLA_LEDGER_CHAIN_RPC",
-        )
-    return opened
 
 
 def _shown(watched: Watched) -> dict[str, Any]:

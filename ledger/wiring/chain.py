@@ -14,6 +14,7 @@ from eth_utils import to_checksum_address
 from web3 import Web3
 from web3.types import RPCEndpoint
 
+from ledger.anchor.administration import Administration
 from ledger.anchor.chain import AnchorChain, registry_address
 from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.fees import GWEI, FeePolicy
@@ -226,6 +227,12 @@ class RpcChain:
             if not self._w3.eth.get_balance(account.address):
                 request = RPCEndpoint("anvil_setBalance")
                 self._w3.provider.make_request(request, [account.address, hex(GENESIS_BALANCE_WEI)])
+
+    def administration(self) -> Administration:
+        """The registry as the holder of its roles works it, with the deployer's key. Raises as ``location`` does."""
+        _, registry = self.location()
+        chain = AnchorChain(self._w3, self._sender, to_checksum_address(registry))
+        return Administration(self._w3, self._sender, chain, self._accounts.deployer, self._clock)
 
     def watched(self) -> WatchedRegistry:
         """The registry for a watcher that works beside this process's senders. Raises as ``location`` does."""

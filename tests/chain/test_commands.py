@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eth_account import Account
 
 from tests.chain.conftest import recordings
 from tests.support.anvil import Anvil, running_anvil
 
 pytestmark = pytest.mark.slow
+
+STRANGER = Account.from_key(b"\x77" * 32)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,6 +59,28 @@ def test_the_main_job_on_a_node(node: Anvil, tmp_path: Path, key_cache: Path) ->
     node.mine(70)
     lines = run(*verify, "--rpc", node.url, key_cache=key_cache)["lines"]
     assert {line["outcome"] for line in lines if line["check"].startswith("chain: ")} == {"PASS"}
+
+    _roles_are_worked(node, ["--data", str(out)], deployed, {"key_cache": key_cache, **rpc})
+
+
+def _roles_are_worked(node: Anvil, data: list[str], deployed: dict[str, Any], given: Any) -> None:
+    """A verifier is in use, retired by whom may and only when confirmed, and stays so."""
+    (verifier,) = run("chain", "verifiers", *data, **given)["verifiers"]
+    assert (verifier["state"], verifier["retired_at"]) == ("in use", None)
+    retire = ["chain", "retire", verifier["circuit_id"], *data]
+    assert "add --yes" in run(*retire, code=2, **given)["message"]
+    of_stranger = {"SLA_LEDGER_DEPLOYER_KEY": STRANGER.key.hex(), "SLA_LEDGER_REGISTRY": deployed["registry"]}
+    refused = run(*retire, "--yes", code=1, **given, **of_stranger)
+    assert refused["code"] == "anchor_refused"
+    assert (refused["data"]["role"], refused["data"]["holders"]) == ("registrar", [deployed["deployer"]])
+    assert run(*retire, "--yes", **given)["changed"] is True
+    assert run(*retire, "--yes", **given)["changed"] is False
+    (verifier,) = run("chain", "verifiers", *data, **given)["verifiers"]
+    assert verifier["state"] == "retired"
+    assert run("chain", "pause", *data, **given)["changed"] is True
+    assert run("chain", "grant", "pauser", STRANGER.address, *data, **given)["changed"] is True
+    found = run("chain", "roles", *data, **given)
+    assert (found["paused"], found["holders"]["pauser"]) == (True, [deployed["deployer"], STRANGER.address])
 
 
 def test_money_is_given_away_on_test_chains_alone(tmp_path: Path, key_cache: Path) -> None:

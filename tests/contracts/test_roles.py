@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,14 @@ from eth_account.signers.local import LocalAccount
 from eth_utils import keccak
 from web3 import Web3
 
+from ledger.anchor.administration import Administration
 from ledger.anchor.chain import DeployedVerifier, Statement
+from ledger.anchor.registry import RegistryAnchor
+from ledger.errors import AnchorRefused, NotFound
 from ledger.merkle.checkpoint import Checkpoint
+from tests.conformance.samples import StepClock
 from tests.contracts.conftest import Refuses
-from tests.contracts.ground import CUSTOMER, DEPLOYER, FIRST_START, ISSUER, STRANGER, Ground, account
+from tests.contracts.ground import CUSTOMER, DEPLOYER, FIRST_START, ISSUER, SECOND, STRANGER, Ground, account
 from tests.contracts.trapdoor import Trapdoor
 
 pytestmark = pytest.mark.slow
@@ -69,6 +74,83 @@ def test_only_the_registrar_retires_and_only_what_is_there(ground: Ground, refus
             ground.anchor.retire_verifier(sender, ground.verifier.circuit_id, now_s=ground.tick())
     with refuses("UnknownCircuit"):
         ground.anchor.retire_verifier(DEPLOYER, b"\x08" * 32, now_s=ground.tick())
+
+
+# --- an operator's commands ------------------------------------------------------------------------
+
+
+def administration(ground: Ground, account: LocalAccount = DEPLOYER) -> Administration:
+    class Ticking:
+        def now_ns(self) -> int:
+            return ground.tick() * SECOND
+
+    return Administration(ground.chain.w3, ground.sender, ground.anchor, account, Ticking())
+
+
+def test_verifiers_are_listed_with_their_state_and_retired_once(ground: Ground) -> None:
+    _, verifier = added(ground, "listed")
+    operator = administration(ground)
+    states = {each.circuit_id: each for each in operator.verifiers()}
+    assert {*states} >= {verifier.circuit_id, ground.verifier.circuit_id}
+    found = states[verifier.circuit_id]
+    assert (found.verifier, found.retired_at_s, found.code_unchanged) == (verifier.address, None, True)
+    assert operator.retire(verifier.circuit_id).tx_hash is not None
+    retired_at_s = ground.clock_s
+    assert operator.retire(verifier.circuit_id).tx_hash is None, "it is retired already"
+    (retired,) = (each for each in operator.verifiers() if each.circuit_id == verifier.circuit_id)
+    assert retired.retired_at_s == retired_at_s
+    with pytest.raises(NotFound):
+        operator.retire(b"\x08" * 32)
+
+
+def test_under_a_retired_circuit_an_issuer_is_told_what_that_means(ground: Ground) -> None:
+    trapdoor, verifier = added(ground, "told")
+    administration(ground).retire(verifier.circuit_id)
+    issuer = RegistryAnchor(ground.anchor, issuer=ISSUER, deployer=DEPLOYER, clock=StepClock())
+    with pytest.raises(AnchorRefused, match="a retired circuit") as refused:
+        issuer._ensure_verifier(verifier.circuit_id, trapdoor.verification_key, dev_unsafe=True)
+    assert refused.value.data["error"] == "CircuitRetired"
+    assert "what was recorded stays" in refused.value.message
+
+
+def test_whoever_lacks_a_role_is_told_who_holds_it_before_anything_is_signed(ground: Ground) -> None:
+    stranger = administration(ground, STRANGER)
+    nonce = ground.chain.w3.eth.get_transaction_count(STRANGER.address)
+    deeds: list[tuple[str, Callable[[], object]]] = [
+        ("registrar", lambda: stranger.retire(ground.verifier.circuit_id)),
+        ("pauser", stranger.pause),
+        ("admin", lambda: stranger.grant("pauser", STRANGER.address)),
+        ("admin", lambda: stranger.revoke("pauser", DEPLOYER.address)),
+    ]
+    for role, deed in deeds:
+        with pytest.raises(AnchorRefused, match=f"takes the role {role}, held by {DEPLOYER.address}") as refused:
+            deed()
+        assert (refused.value.data["role"], refused.value.data["holders"]) == (role, [DEPLOYER.address])
+    assert ground.chain.w3.eth.get_transaction_count(STRANGER.address) == nonce
+
+
+def test_roles_change_hands_and_one_admin_is_left(ground: Ground) -> None:
+    operator, other = administration(ground), account(7)
+    assert operator.grant("pauser", other.address).tx_hash is not None
+    assert operator.grant("pauser", other.address).tx_hash is None
+    assert operator.holders()["pauser"] == (DEPLOYER.address, other.address)
+    assert operator.revoke("pauser", other.address).tx_hash is not None
+    assert operator.revoke("pauser", other.address).tx_hash is None
+    assert operator.holders() == dict.fromkeys(("admin", "registrar", "pauser"), (DEPLOYER.address,))
+    with pytest.raises(AnchorRefused, match="only admin"):
+        operator.revoke("admin", DEPLOYER.address)
+
+
+def test_a_pause_is_made_and_ended_once(ground: Ground, refuses: Refuses) -> None:
+    operator = administration(ground)
+    assert operator.unpause().tx_hash is None
+    assert operator.pause().tx_hash is not None
+    assert operator.pause().tx_hash is None
+    assert operator.paused()
+    with refuses("EnforcedPause"):
+        ground.agreement()
+    assert operator.unpause().tx_hash is not None
+    assert not operator.paused()
 
 
 # --- the verifier's code -------------------------------------------------------------------------
