@@ -12,7 +12,7 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ledger.attest.circuits import circuit_named, circuit_sources
@@ -90,10 +90,14 @@ class Compiled:
             return read_witness(out.read_bytes())
 
 
-def compiled(name: str, level: str, cache: Path) -> Compiled:
-    """A shipped circuit compiled at ``O0`` or ``O2``, now or before. Raises ``NodePackagesMissing``."""
+def compiled(name: str, level: str, cache: Path, *, blocks: int | None = None) -> Compiled:
+    """A shipped circuit, or with other ``blocks``, compiled at ``O0`` or ``O2``, now or before.
+
+    Raises ``NodePackagesMissing``.
+    """
     folder = resource_dir("circuits")
     circuit = circuit_named(folder, name)
+    circuit = circuit if blocks is None else replace(circuit, blocks=blocks)
     sources = circuit_sources(circuit, folder)
     lock = (node_packages.TOOLCHAIN / "package-lock.json").read_text()
     recipe = hashlib.sha256(json.dumps([sources, level, lock], sort_keys=True).encode()).hexdigest()

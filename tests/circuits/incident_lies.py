@@ -188,7 +188,10 @@ def minimum_minus_one(inputs: CircuitInputs) -> None:
 
 @lie("Same()(termsHash, terms);", committed=False)
 def terms_of_another_hash(inputs: CircuitInputs) -> None:
-    inputs["cap"] = 1_000_000
+    signed = inputs["termsHash"]
+    inputs["cap"] = 1000
+    commit_incidents(inputs)
+    inputs["termsHash"] = signed
 
 
 # --- money ------------------------------------------------------------------------------------------
@@ -202,12 +205,23 @@ def tier_amount_that_wraps_to_one_unit(inputs: CircuitInputs) -> None:
 
 @lie("Same()(tierCredit, shownTier);", committed=False)
 def another_tier_amount_than_the_compliance_proof_shows(inputs: CircuitInputs) -> None:
-    inputs["tierAmount"] -= 1
+    shown = inputs["tierCredit"]
+    inputs["tierAmount"] = 3_000_000_000
+    commit_incidents(inputs)
+    inputs["tierCredit"] = shown
+
+
+@lie("AtMost(60, 999999999999999999)(remainder);", committed=False)
+def quotient_one_too_high(inputs: CircuitInputs) -> None:
+    """Of an amount that is nearly one more, so that LessThan(60) has bits for the negative remainder."""
+    inputs["price"] += 397_351
+    commit_incidents(inputs)
+    inputs["quotient"] += 1
+    inputs["remainder"] += R - E18
 
 
 @lie("AtMost(60, 999999999999999999)(remainder);", committed=False)
 def quotient_one_too_low(inputs: CircuitInputs) -> None:
-    """One too high has no proof even without the check: LessThan(60) has no bits for so negative a remainder."""
     inputs["quotient"] -= 1
     inputs["remainder"] += E18
 

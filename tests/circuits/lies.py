@@ -113,7 +113,7 @@ def cap_that_wraps_to_nothing(inputs: CircuitInputs) -> None:
 
 @lie("AtMost(14, 10000)(tierBps[k]);")
 def tier_above_one_hundred_percent(inputs: CircuitInputs) -> None:
-    inputs["tierBps"][0] = [10_001, 10_001, 10_001, 0]
+    inputs["tierBps"][0][0] = 10_001
 
 
 # --- windows and masks ------------------------------------------------------------------------------
@@ -335,9 +335,16 @@ def fee_of_another_commitment(inputs: CircuitInputs) -> None:
 
 @lie("Same()(telemetryRoot, root);", committed=False)
 def counts_of_another_root(inputs: CircuitInputs) -> None:
-    inputs["good"][0][0] -= 1
+    root = inputs["telemetryRoot"]
+    for row in inputs["bad"]:
+        row[0] = 0
+    commit(inputs)
+    inputs["telemetryRoot"] = root
 
 
 @lie("Same()(termsHash, terms);", committed=False)
 def terms_of_another_hash(inputs: CircuitInputs) -> None:
-    inputs["cap"] = 1_000_000
+    signed = inputs["termsHash"]
+    inputs["cap"] = 1000
+    commit(inputs)
+    inputs["termsHash"] = signed
