@@ -244,7 +244,8 @@ def test_the_bytes_are_stored_before_the_chain_sees_them(monkeypatch: pytest.Mon
     assert "0x" + bytes(receipt["transactionHash"]).hex() == stored.tx_hash
     (included,) = site.transactions()
     block_hash = "0x" + bytes(receipt["blockHash"]).hex()
-    assert included == replace(stored, block_number=receipt["blockNumber"], block_hash=block_hash)
+    placed = {"block_number": receipt["blockNumber"], "block_hash": block_hash, "state": "finalized"}
+    assert included == replace(stored, **placed)
     assert site.chain.w3.eth.get_block(1)["timestamp"] == stored.block_timestamp_s
 
 
