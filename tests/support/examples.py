@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import case, checks, verification
+from ledger.attest import case, checks, incident_checks, verification
 from ledger.attest.verification import Outcome, Report
 from ledger.domain.canonical import canonical_bytes
 from tests.support.forging import Forger
@@ -65,4 +65,6 @@ def remember_pairings(patch: pytest.MonkeyPatch) -> None:
         return parsed[key]
 
     patch.setattr(case, "parse_verification_key", parse_once)
-    patch.setattr(checks, "check_proof", functools.cache(checks.check_proof))
+    check = functools.cache(checks.check_proof)
+    for module in (checks, incident_checks):
+        patch.setattr(module, "check_proof", check)

@@ -17,6 +17,7 @@ from eth_account import Account
 from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, evm_tx
 from ledger.attest.case import Case
+from ledger.attest.pair import OneProof
 from ledger.attest.signing import NoteKey
 from ledger.domain.agreement import Agreement
 from ledger.domain.canonical import canonical_bytes
@@ -129,14 +130,24 @@ class Forger:
                 circuit_id=bytes.fromhex(self.proof["manifest"]["circuit_id"]),
                 signals=tuple(int(signal) for signal in self.proof["signals"]),
                 proof=bytes.fromhex(self.proof["proof"]),
+                incidents=self.second(),
             )
         )
 
+    def second(self) -> OneProof | None:
+        """The second proof as the registry takes it, where the bundle has one."""
+        proof = self.bundle.get("incident_proof")
+        if proof is None:
+            return None
+        signals = tuple(int(signal) for signal in proof["signals"])
+        return OneProof(bytes.fromhex(proof["manifest"]["circuit_id"]), signals, bytes.fromhex(proof["proof"]))
+
     def replaced_hash(self) -> bytes:
         """The hash by which the registry is told what the statement replaces."""
-        replaced = self.bundle["context"].get("prev_signals")
-        if replaced is None:
+        context = self.bundle["context"]
+        if "prev_signals" not in context:
             return bytes(32)
+        replaced = [*context["prev_signals"], *context.get("prev_incident_signals", ())]
         return evm_tx.keccak256(b"".join(int(signal).to_bytes(32, "big") for signal in replaced))
 
 

@@ -20,7 +20,7 @@ from ledger.app.agreements import load_timeline, register_agreement, terminate_a
 from ledger.app.block_seals import BlockSeals
 from ledger.app.bundles import build_bundle, build_opening
 from ledger.app.closing import Cause, close_period
-from ledger.app.evidence import StatementContext
+from ledger.app.evidence import Attestation, StatementContext
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk
 from ledger.app.observations import record_observations
 from ledger.app.probe import ProbeDesk
@@ -99,34 +99,41 @@ class TrapdoorKey:
 class TrapdoorProver:
     """Proves whatever it is told; only honest models ask it here."""
 
-    def __init__(self) -> None:
-        self._trapdoor = Trapdoor("bundles of every kind")
+    def __init__(self, seed: str = "bundles of every kind") -> None:
+        self._trapdoor = Trapdoor(seed)
         self._key = TrapdoorKey(parse_verification_key(self._trapdoor.verification_key), {"dev_unsafe": True})
 
     def key(self) -> TrapdoorKey:
         return self._key
 
     def prove(self, inputs: CircuitInputs, signals: PublicSignals) -> bytes:
-        return self._trapdoor.forge(signals.as_tuple())
+        return self.forge(signals.as_tuple())
+
+    def forge(self, signals: tuple[int, ...]) -> bytes:
+        return self._trapdoor.forge(signals)
+
+
+PERIODS, CREDITS = TrapdoorProver(), TrapdoorProver("incident credits")
+"""Provers of the circuits of periods, and of that of incident credits."""
 
 
 @cache
 def attestor() -> CircuitAttestor:
-    circuits, prover = load_circuits(resource_dir("circuits")), TrapdoorProver()
-    provers: Any = {circuit.name: prover for circuit in circuits if circuit.windows}
+    circuits = load_circuits(resource_dir("circuits"))
+    provers: Any = {circuit.name: PERIODS if circuit.windows else CREDITS for circuit in circuits}
     return CircuitAttestor(circuits, provers)
 
 
 @cache
 def trust() -> bytes:
     """The pins for every kind."""
-    circuit = {"circuit_id": TrapdoorProver().key().circuit_id.hex(), "dev_unsafe": True}
+    circuits = [{"circuit_id": each.key().circuit_id.hex(), "dev_unsafe": True} for each in (PERIODS, CREDITS)]
     found = {
         "format": TRUST_FORMAT,
         "log": {"origin": LOG_KEY.key.name, "vkey": LOG_KEY.key.vkey()},
         "issuer_ed25519_public_key": SigningKey(ISSUER).public_key.hex(),
         "customer_ed25519_public_key": SigningKey(CUSTOMER).public_key.hex(),
-        "circuits": [circuit],
+        "circuits": circuits,
         "chain_id": str(CHAIN_ID),
         "registry": REGISTRY,
         "root_chains": [{"chain_id": "10", "registry": REGISTRY}],
@@ -319,7 +326,8 @@ class Office:
 
     def _proof(self, name: str) -> dict[str, Any]:
         base, _, version = name.rpartition(".v")
-        previous, number, signals, found = 0, 0, None, {}
+        previous, number, found = 0, 0, {}
+        replaced: dict[str, Any] = {}
         for each in range(1, int(version) + 1):
             with self.desk.database.read() as tx:
                 event = issued_event(tx, f"{base}.v{each}")
@@ -333,24 +341,30 @@ class Office:
                 salts = load_salts(tx, event.payload)
             made = self.desk.attestor.attest(terms.agreement, period, windows, salts, context)
             members = {"chain_id": str(CHAIN_ID), "registry": REGISTRY, "prev_ctx": str(previous)}
-            before = {} if signals is None else {"prev_signals": [str(each) for each in signals]}
             committed = terms.agreement.compensation.credit_visibility == "committed"
-            manifest = {"circuit": made.circuit, "circuit_id": made.circuit_id.hex(), "dev_unsafe": True}
             found = {
-                "context": members | before,
+                "context": members | replaced,
                 "base": {"salt": str(salts.base)},
                 "credit_salt": str(salts.credit) if committed else None,
-                "proof": {
-                    "circuit": made.circuit,
-                    "signals": [str(each) for each in made.signals],
-                    "proof": made.proof.hex(),
-                    "verification_key": dict(made.verification_key),
-                    "manifest": manifest,
-                },
+                "proof": _shown(made),
                 "anchor": {"raw_transaction": "00", "tx_hash": "", "block_number": 7, "block_hash": "0x" + "ab" * 32},
             }
-            signals, previous = made.signals, made.signals[2]
+            replaced, previous = {"prev_signals": found["proof"]["signals"]}, made.signals[2]
+            if made.incident_proof is not None:
+                total = str(salts.total) if committed else None
+                found["incident_proof"] = _shown(made.incident_proof) | {"credit_salt": total}
+                replaced["prev_incident_signals"] = found["incident_proof"]["signals"]
         return found
+
+
+def _shown(made: Attestation) -> dict[str, Any]:
+    return {
+        "circuit": made.circuit,
+        "signals": [str(each) for each in made.signals],
+        "proof": made.proof.hex(),
+        "verification_key": dict(made.verification_key),
+        "manifest": {"circuit": made.circuit, "circuit_id": made.circuit_id.hex(), "dev_unsafe": True},
+    }
 
 
 def failed(name: str, at: str) -> dict[str, Any]:

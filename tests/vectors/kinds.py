@@ -62,8 +62,8 @@ def a_month_in_which_clocks_go_back() -> Evidence:
     return office.hand_in(row("a", at(10, "2023-10-29"))).close().evidence()
 
 
-def restated() -> Office:
-    office = Office().at_the_end().hand_in(row("a", at(10))).close()
+def restated(**terms: Any) -> Office:
+    office = Office(**terms).at_the_end().hand_in(row("a", at(10))).close()
     office.hand_in(failed("late", at(11))).settle()
     return office.hand_in(failed("later", at(12))).settle()
 
@@ -185,6 +185,11 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
     "with confidence": lambda: day(failed("a", at(10)), **first_objective(confidence="wilson-95")),
     "too little volume": lambda: day(failed("a", at(10)), **first_objective(minimum_valid=2)),
     "by the minute": lambda: day(failed("a", at(10)), **by_minute()),
+    "an impact rule": lambda: day(failed("a", at(10)), row("b", at(12)), **paid(rules=[TIERS, IMPACT])),
+    "a committed credit of incidents": lambda: day(
+        failed("a", at(10)), failed("b", at(15)), **paid(rules=[IMPACT], credit_visibility="committed")
+    ),
+    "a restated credit of incidents": lambda: restated(**paid(rules=[TIERS, IMPACT], rules_combine="sum")).evidence(),
     "an impact rule under a cap in percent": lambda: day(
         failed("a", at(10)), **paid(rules=[TIERS, IMPACT], caps={"service": "50 %"})
     ),

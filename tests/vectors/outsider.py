@@ -16,12 +16,13 @@ from tests.vectors import outsider_chain as chain
 from tests.vectors import outsider_log as log
 from tests.vectors.outsider_credit import STATES, differences, possible_states, price, same, trace
 from tests.vectors.outsider_hashes import R, h, keccak, poseidon, signed_root, tag, words
+from tests.vectors.outsider_incidents import full_trace, require_amount, require_second, rule_of
 from tests.vectors.outsider_shapes import BadInput, jcs, read, require_shape
 from tests.vectors.outsider_terms import Period, Span, Terms, of_date, union
 
 NOT_HERE = (
     "whether the members of an agreement make sense together (docs/agreement.md)",
-    "the steps of a credit that incidents or recorded charges add to",
+    "the steps of a credit that lost time or recorded charges add to",
     "what a node of the chain says",
 )
 HOLDS, FAILED, BAD_INPUT, NOT_PINNED = 0, 1, 2, 3
@@ -97,8 +98,14 @@ class Bundle:
                 ("10 key", self.key),
                 ("10 proof", self.proof),
                 ("11 anchor", self.anchor),
-                ("dev key", lambda: ASSUMED if self.doc["proof"]["manifest"]["dev_unsafe"] else PASS),
+                ("dev key", lambda: ASSUMED if any(each["manifest"]["dev_unsafe"] for each in self.proofs) else PASS),
             ]
+            if "incident_proof" in self.doc:
+                found += [
+                    ("9 incidents", self.incidents),
+                    ("10 incident key", self.incident_key),
+                    ("10 incident proof", self.incident_proof),
+                ]
         if opening is not None:
             found.append(("opening", lambda: self.opened(opening)))
         if trust is not None and "witnesses" in trust:
@@ -357,9 +364,16 @@ class Bundle:
         base = self.terms.base(self.period)
         assert signals[5] == poseidon(tag("base"), self.seal_key, base, int(self.doc["base"]["salt"]))
         if "prev_signals" in context:
-            replaced = [int(signal) for signal in context["prev_signals"]]
-            assert all(signal < R for signal in replaced)
-            assert (replaced[2], replaced[4]) == (previous, signals[4])
+            self.require_replaced(context["prev_signals"], previous)
+        second = "prev_incident_signals" in context
+        assert second == ("prev_signals" in context and rule_of(self.terms) is not None)
+        if second:
+            self.require_replaced(context["prev_incident_signals"], previous)
+
+    def require_replaced(self, texts: list[str], ctx: int) -> None:
+        replaced = [int(signal) for signal in texts]
+        assert all(signal < R for signal in replaced)
+        assert (replaced[2], replaced[4]) == (ctx, self.terms.hash)
 
     def summary(self) -> None:
         said = self.issued
@@ -395,6 +409,7 @@ class Bundle:
         assert said["state"] == ("withheld" if self.withheld else "settled")
         due = not self.reasons and not self.withheld
         assert (doc["proof"] is not None) == due
+        assert ("incident_proof" in doc) == (due and rule_of(self.terms) is not None)
         if not due:
             assert doc["context"] is doc["base"] is doc["credit_salt"] is doc["anchor"] is None
         for objective, found in zip(self.terms.objectives, self.results, strict=True):
@@ -409,36 +424,51 @@ class Bundle:
         assert said["credit"]["minor_units"] == said["trace"]["credit"]
         if "charges" in self.terms.paid:
             return
-        expected = trace(self.terms, self.period, self.results)
         if self.terms.simple:
-            assert same(said["trace"], expected)
+            assert same(said["trace"], full_trace(self.terms, self.period, self.results, said["trace"]))
             return
+        expected = trace(self.terms, self.period, self.results)
         expected["price_per_request"] = price(self.terms)
         for name in TIER_STEPS:
             assert same(said["trace"][name], expected[name])
 
     def credit_signal(self) -> None:
         amount, salt = int(self.issued["credit"]["minor_units"]), self.doc["credit_salt"]
-        committed = self.terms.paid["credit_visibility"] == "committed"
-        assert (salt is not None) == committed
-        shown = poseidon(tag("credit"), self.contexts[-1], amount, int(salt)) if committed else amount
-        assert self.signals[1] == shown
+        if rule_of(self.terms) is not None:
+            amount = self.terms.base(self.period) * self.issued["trace"]["combined_bps"]
+        require_amount(self.terms, salt, "credit", self.contexts[-1], amount, self.signals[1])
+
+    def incidents(self) -> None:
+        require_second(self.terms, self.seal_key, self.issued, self.signals, self.doc["incident_proof"])
+        full_trace(self.terms, self.period, self.results, self.issued["trace"])
+        assert int(self.doc["incident_proof"]["signals"][2]) == self.contexts[-1]
 
     # --- steps 10 to 13 ---
 
     def key(self) -> None:
         proof, chain_id = self.doc["proof"], self.doc["context"]["chain_id"]
-        manifest, name = proof["manifest"], f"compliance_{25 * len(self.doc['seals'])}x4"
-        assert manifest["circuit_id"] == chain.circuit_id(proof["verification_key"]).hex()
-        assert manifest["circuit"] == proof["circuit"] == name
-        assert not manifest["dev_unsafe"] or chain_id in TEST_CHAINS
+        require_key(proof, f"compliance_{25 * len(self.doc['seals'])}x4", chain_id)
+
+    def incident_key(self) -> None:
+        require_key(self.doc["incident_proof"], "incidents_64", self.doc["context"]["chain_id"])
 
     def proof(self) -> None:
         proof = self.doc["proof"]
         chain.require_proof(proof["verification_key"], self.signals, bytes.fromhex(proof["proof"]))
 
+    def incident_proof(self) -> None:
+        proof = self.doc["incident_proof"]
+        signals = [int(signal) for signal in proof["signals"]]
+        chain.require_proof(proof["verification_key"], signals, bytes.fromhex(proof["proof"]))
+
+    @property
+    def proofs(self) -> list[Any]:
+        """Those that the terms ask for."""
+        second = [self.doc["incident_proof"]] if rule_of(self.terms) is not None else []
+        return [self.doc["proof"], *second]
+
     def anchor(self) -> str:
-        placed, context, proof = self.doc["anchor"], self.doc["context"], self.doc["proof"]
+        placed, context = self.doc["anchor"], self.doc["context"]
         home = [context["chain_id"], context["registry"]]
         if placed is None and home in [[root["chain_id"], root["registry"]] for root in self.doc.get("roots", ())]:
             return NOT_CHECKED
@@ -447,11 +477,10 @@ class Bundle:
         sender, to, chain_id, data = chain.sent(raw)
         assert (chain_id, to) == (int(context["chain_id"]), context["registry"])
         assert sender in self.terms.addresses
-        replaced = context.get("prev_signals")
-        before = bytes(32) if replaced is None else keccak(words(*map(int, replaced)))
+        replaced = [*context.get("prev_signals", ()), *context.get("prev_incident_signals", ())]
+        before = keccak(words(*map(int, replaced))) if replaced else bytes(32)
         head = (self.terms.sla_id, *self.period.span, self.issued["terms_version"], len(self.contexts) - 1)
-        call = (*head, self.contexts[-2], before, chain.circuit_id(proof["verification_key"]), *self.signals)
-        assert data == keccak(chain.RECORD.encode())[:4] + words(*call) + bytes.fromhex(proof["proof"])
+        assert data == chain.recorded(words(*head, self.contexts[-2], before), self.proofs)
         return PASS
 
     def published(self, root: Any, trust: Any) -> None:
@@ -463,9 +492,7 @@ class Bundle:
         proof, batch = self.doc["proof"], bytes.fromhex(root["batch_root"][2:])
         assert (root["siblings"] is None) == (proof is None)
         if proof is not None:
-            circuit_id = chain.circuit_id(proof["verification_key"])
-            leaf = chain.leaf(self.signals, bytes.fromhex(proof["proof"]), circuit_id)
-            assert chain.batch_root(leaf, root["siblings"]) == batch
+            assert chain.batch_root(chain.leaf(self.proofs), root["siblings"]) == batch
         raw, issuer = bytes.fromhex(root["raw_transaction"]), self.terms.addresses[0]
         assert root["tx_hash"] == "0x" + keccak(raw).hex()
         sender, to, chain_id, data = chain.sent(raw)
@@ -491,8 +518,11 @@ class Bundle:
         for name in ("issuer", "customer"):
             found[name] = lambda name=name: parties[name]["ed25519_public_key"] == trust[f"{name}_ed25519_public_key"]
         if doc["proof"] is not None and doc["context"] is not None:
-            manifest = {name: doc["proof"]["manifest"][name] for name in ("circuit_id", "dev_unsafe")}
-            found["circuit"] = lambda: manifest in trust["circuits"]
+            given = {"circuit": doc["proof"], "incident circuit": doc.get("incident_proof")}
+            for name, proof in given.items():
+                if proof is not None:
+                    manifest = {member: proof["manifest"][member] for member in ("circuit_id", "dev_unsafe")}
+                    found[name] = lambda manifest=manifest: manifest in trust["circuits"]
             for name, member in (("chain", "chain_id"), ("registry", "registry")):
                 found[name] = lambda member=member: doc["context"][member] == trust[member]
         if trust is not None and "tenant" in trust:
@@ -530,6 +560,13 @@ class Bundle:
             good, bad = (sum(cell[name] for cell in cells) for name in ("good", "bad"))
             assert (found["good"], found["valid"], "undecided" in found) == (good, good + bad, False)
         self.verdict()
+
+
+def require_key(proof: Any, name: str, chain_id: str) -> None:
+    manifest = proof["manifest"]
+    assert manifest["circuit_id"] == chain.circuit_id(proof["verification_key"]).hex()
+    assert manifest["circuit"] == proof["circuit"] == name
+    assert not manifest["dev_unsafe"] or chain_id in TEST_CHAINS
 
 
 TIER_STEPS = (

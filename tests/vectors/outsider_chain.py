@@ -20,7 +20,9 @@ G2_X = (
 )
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 PUBLISH = "anchorBatch((bytes32,uint64,bytes32),bytes32)"
-RECORD = "verifyAndRecord((bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8]))"
+STATEMENT = "(bytes32,uint64,uint64,uint32,uint32,uint256,bytes32,bytes32,uint256[6],uint256[8])"
+RECORD = f"verifyAndRecord({STATEMENT})"
+PAIR = f"verifyAndRecordWithIncidents({STATEMENT},(bytes32,uint256[6],uint256[8]))"
 
 
 # --- proof and key ---
@@ -95,10 +97,23 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def leaf(signals: list[int], proof: bytes, circuit: bytes) -> bytes:
-    """Section 10: a statement as a leaf of a batch."""
-    hashes = keccak(words(*signals)), keccak(proof), circuit
+def leaf(proofs: Sequence[Any]) -> bytes:
+    """Section 10: a statement as a leaf of a batch; of two proofs the values bind both."""
+    signals = [int(signal) for proof in proofs for signal in proof["signals"]]
+    circuits = [circuit_id(proof["verification_key"]) for proof in proofs]
+    circuit = circuits[0] if len(circuits) == 1 else keccak(words(keccak(b"sla-ledger/circuit-pair/v1"), *circuits))
+    hashes = keccak(words(*signals)), keccak(b"".join(bytes.fromhex(proof["proof"]) for proof in proofs)), circuit
     return keccak(keccak(words(keccak(b"sla-ledger/leaf/v1"), signals[2], *hashes)))
+
+
+def recorded(head: bytes, proofs: Sequence[Any]) -> bytes:
+    """Section 10: the call data that records a statement with one proof or with two."""
+    call = PAIR if len(proofs) > 1 else RECORD
+    body = b"".join(
+        words(circuit_id(proof["verification_key"]), *map(int, proof["signals"])) + bytes.fromhex(proof["proof"])
+        for proof in proofs
+    )
+    return keccak(call.encode())[:4] + head + body
 
 
 def batch_root(leaf: bytes, siblings: list[str]) -> bytes:

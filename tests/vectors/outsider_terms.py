@@ -294,6 +294,7 @@ class Terms:
         key = self.doc["collector"]["babyjubjub_public_key"]
         flags = (self.paid["tiers_combine"] == "sum") + 2 * ROUNDINGS.index(self.paid["rounding"])
         flags += 8 * (self.paid["credit_visibility"] == "committed")
+        flags += 16 * any(rule["kind"] == "impact" for rule in self.paid["rules"])
         numbers = [int.from_bytes(self.sha256[:16], "big"), int.from_bytes(self.sha256[16:], "big")]
         numbers += [int(key["x"]), int(key["y"]), flags, self.cap, self.money(self.paid["minimum"]), self.floor]
         numbers += padded([1] * len(self.objectives)) + padded([ppb(each["target"]) for each in self.objectives])
@@ -384,8 +385,8 @@ class Terms:
 
     @property
     def simple(self) -> bool:
-        """Whether tiers of an agreed base under fixed caps are all there is to a credit."""
-        tiered = all(rule["kind"] == "tiered" for rule in self.paid["rules"])
+        """Whether tiers of an agreed base and incidents under fixed caps are all there is to a credit."""
+        tiered = all(rule["kind"] in ("tiered", "impact") for rule in self.paid["rules"])
         return (
             tiered and "charges" not in self.paid and not self.scopes and all("%" not in text for _, text in self.caps)
         )

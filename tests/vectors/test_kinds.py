@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.attest import checks, verification
+from ledger.attest import checks, incident_checks, verification
 from ledger.attest.verification import Exit, Outcome
 from ledger.domain.canonical import canonical_bytes
 from tests.conformance.samples import SeededRandomness
@@ -38,22 +38,27 @@ REFUSED = {"a probe that had to sign"}
 def _together() -> Iterator[None]:
     """All proofs are looked at together, by either verifier; each of the tests then takes them as found."""
     proved = [document for name in KINDS if (document := json.loads(evidence(name).bundle))["proof"] is not None]
-    key = proved[0]["proof"]["verification_key"]
-    claims = [(list(map(int, one["proof"]["signals"])), bytes.fromhex(one["proof"]["proof"])) for one in proved]
-    randomness = SeededRandomness(11)
-    outsider_chain.require_proofs(key, claims, [int.from_bytes(randomness.bytes(16), "big") for _ in claims])
+    proofs = [each for one in proved for each in (one["proof"], one.get("incident_proof")) if each is not None]
+    randomness, held = SeededRandomness(11), set()
+    for circuit in {each["manifest"]["circuit_id"] for each in proofs}:
+        under = [each for each in proofs if each["manifest"]["circuit_id"] == circuit]
+        claims = [(list(map(int, one["signals"])), bytes.fromhex(one["proof"])) for one in under]
+        numbers = [int.from_bytes(randomness.bytes(16), "big") for _ in claims]
+        outsider_chain.require_proofs(under[0]["verification_key"], claims, numbers)
+        held |= {(tuple(signals), data) for signals, data in claims}
+    keys = [each["verification_key"] for each in proofs]
     reports = verification.verify_bundles(proved, None, randomness)
-    assert all("proof" not in failed(report) for report in reports)
-    held = {(tuple(signals), data) for signals, data in claims}
+    assert all(not failed(report) & {"proof", "incident proof"} for report in reports)
     with pytest.MonkeyPatch.context() as patch:
         remember_pairings(patch)
         alone = checks.check_proof
 
         def check(under: Any, signals: Any, data: bytes) -> None:
-            if under.document() != key or (signals, data) not in held:
+            if under.document() not in keys or (signals, data) not in held:
                 alone(under, signals, data)
 
-        patch.setattr(checks, "check_proof", check)
+        for module in (checks, incident_checks):
+            patch.setattr(module, "check_proof", check)
         yield
         outsider_chain.TOGETHER.clear()
 
@@ -80,14 +85,14 @@ def test_what_is_not_checked_is_said_by_both(name: str, expected: Outcome) -> No
     assert Outcome(lines["6 seal times"]) is expected
 
 
-PAIRED = {"verification_key", "proof", "signals"}
+PAIRED, PROOFS = {"verification_key", "proof", "signals"}, {"proof", "incident_proof"}
 """Where most changes would cost seconds of pairings, and have tests of their own."""
 
 
 def changeable(document: Any) -> list[tuple[str | int, ...]]:
     found = (path for path, _ in leaves(document))
     return [
-        path for path in found if path != ("issuer_signature",) and not (path[0] == "proof" and {*path[1:2]} & PAIRED)
+        path for path in found if path != ("issuer_signature",) and not (path[0] in PROOFS and {*path[1:2]} & PAIRED)
     ]
 
 
