@@ -196,12 +196,12 @@ def test_a_handler_without_scopes_is_refused_when_the_application_is_made() -> N
         return "all of it"
 
     for handler in (silent, misspelt):
-        app = Litestar([handler], openapi_config=None)
+        app = Litestar([handler], openapi_config=None, logging_config=None)
         with pytest.raises(TypeError, match=r"scopes.*/(open|half)|/(open|half)"):
             require_declared(app)
 
     # And if one got in all the same, the guard lets nobody through.
-    app = Litestar([silent], guards=[check_scopes], openapi_config=None)
+    app = Litestar([silent], guards=[check_scopes], openapi_config=None, logging_config=None)
     with TestClient(Edge(app), base_url="http://127.0.0.1") as client:  # type: ignore[arg-type]
         assert client.get("/open").status_code == 500
 

@@ -125,6 +125,7 @@ def asker_over(ledger: Any, **options: Any) -> Iterator[Asker]:
         dependencies={"principal": Provide(lambda: who[0], sync_to_thread=False)},
         exception_handlers={Exception: handle_error},
         openapi_config=None,
+        logging_config=None,
     )
     with TestClient(app) as client:
         yield Asker(client, who)
