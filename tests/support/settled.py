@@ -80,7 +80,7 @@ class Settled:
 
     def prove(self, n: int, anchor: Anchor, *, record_each: bool = True) -> str:
         """Settle the ``n``-th agreement's day and prove it for a chain; the id of the proof's event."""
-        agreement = Agreement.from_document(signed_agreement(nonce=f"0x{n + 1:064x}"))
+        agreement = _agreement(n)
         period = period_named(agreement, DAY)
         registration = registration_of(agreement, self.attestor, period, terms_version=1)
         assert registration is not None
@@ -96,10 +96,17 @@ class Settled:
                 customer_signature=bytes(Account.unsafe_sign_hash(digest, CUSTOMER).signature),
                 now_ns=self.clock.now_ns(),
             )
+        return self._settle(agreement, log(row("a"), row("b")), anchor, seed=n, record_each=record_each)
+
+    def restate(self, n: int, anchor: Anchor) -> str:
+        """A late fact about the ``n``-th agreement's day, and the proof of the version that follows."""
+        return self._settle(_agreement(n), log(row("late", error_code=500)), anchor, seed=n + 100)
+
+    def _settle(self, agreement: Agreement, data: bytes, anchor: Anchor, *, seed: int, record_each: bool = True) -> str:
+        period = period_named(agreement, DAY)
         steps: dict[str, Any] = {"read_rows": read_rows}
         with self.database.begin() as tx:
             registered = load_agreement(tx, self.attestor.sla_id(agreement), self.attestor)
-            data = log(row("a"), row("b"))
             record_observations(
                 tx, registered, data, declared_complete=period.interval, now_ns=self.clock.now_ns(), **steps
             )
@@ -112,7 +119,7 @@ class Settled:
                 judged,
                 attestor=self.attestor,
                 collector=TestCollector(),
-                randomness=SeededRandomness(n),
+                randomness=SeededRandomness(seed),
                 now_ns=self.clock.now_ns(),
             )
         prove_statement(
@@ -150,6 +157,10 @@ class Settled:
         with self.database.read() as tx:
             stream = tx.events.by_id(event_id).stream
             return [event for event in tx.events.stream(stream) if event.type == kind]
+
+
+def _agreement(n: int) -> Agreement:
+    return Agreement.from_document(signed_agreement(nonce=f"0x{n + 1:064x}"))
 
 
 ACCOUNTS = {"deployer": DEPLOYER, "issuer": ISSUER}
