@@ -17,6 +17,7 @@ _STATEMENTS = "contracts/test_statements.py"
 _VERIFIER = "contracts/test_verifier.py"
 _BUNDLES = "unit/attest/test_verification_lies.py::test_a_lie_fails_in_its_check"
 _PROOFS = "unit/attest/test_verification_proof_lies.py"
+_ROOTS = "unit/app/test_roots.py"
 _NODE = "chain/test_asking_a_node.py"
 _ANCHORING = "chain/test_anchoring_on_a_node.py"
 
@@ -243,6 +244,20 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_NODE}::test_a_transaction_that_was_reorganised_away_fails",
         f"{_NODE}::test_a_bundle_that_says_something_else_than_the_chain_fails[a transaction that nobody sent]",
         f"{_NODE}::test_the_transaction_that_registered_the_terms_records_nothing",
+    ),
+    "a batch published twice, or never": (
+        "chain/test_roots.py::test_a_worker_may_die_at_any_step_of_a_batch",
+        "chain/test_roots.py::test_workers_publish_one_root_on_each_chain_and_a_verifier_finds_both",
+        "chain/test_roots.py::test_what_a_reorganisation_drops_is_sent_again_and_what_never_stood_is_not_found",
+        f"{_ROOTS}::test_two_workers_make_one_batch_and_one_transaction",
+    ),
+    "a batch root of other statements, another checkpoint, chain, registry or sender": (
+        f"{_ROOTS}::test_a_root_that_is_not_as_it_says_does_not_hold",
+        f"{_ROOTS}::test_the_path_of_another_statement_does_not_lead_from_this_one",
+        f"{_ROOTS}::test_pins_decide_which_chains_roots_count_and_who_publishes_there",
+    ),
+    "a recording left out for a root on a chain of the issuer's choice": (
+        f"{_ROOTS}::test_without_a_recording_a_root_at_the_registry_is_enough_and_one_elsewhere_is_not",
     ),
     "a statement that a later one replaced": (f"{_NODE}::test_a_later_restatement_is_said",),
     "a node that answers without end, or so deep that no decoder comes back": (
