@@ -113,6 +113,39 @@ def watch(context: click.Context, data_dir: Path, database: str | None, from_blo
         context.exit(OTHERS)
 
 
+@chain.command(epilog="Exit codes: 0 listed; 1 the database cannot be reached; 2 no such data directory.")
+@click.option(
+    "--data",
+    "data_dir",
+    envvar="SLA_LEDGER_DATA",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
+)
+@click.option("--database", metavar="URL", envvar="DATABASE_URL", help="PostgreSQL that holds the log, if one does.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many, the newest first."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def events(data_dir: Path, database: str | None, limit: int, as_json: bool) -> None:
+    """List what others did at the registry, as the watcher has logged it. No node is asked."""
+    from ledger.app.chain_status import events_of_others
+    from ledger.wiring import open_data  # takes seconds
+
+    services = open_data(data_dir, notify=note, database_url=database, signs=False)
+    try:
+        with services.database.read() as tx:
+            found = [{**event.payload, "seq": event.seq} for event in events_of_others(tx, limit)]
+    finally:
+        services.close()
+    if as_json:
+        print_json({"events": found})
+        return
+    for each in found:
+        about = each["sla_id"] or "all who use the registry"
+        click.echo(f"block {each['block_number']}  {each['name']}  {each['tx_hash']}  concerns {about}")
+
+
 def _shown(watched: Watched) -> dict[str, Any]:
     return {
         "chain_id": str(watched.chain_id),

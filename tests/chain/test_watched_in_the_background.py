@@ -421,16 +421,28 @@ def test_the_command_ends_with_3_where_somebody_else_did_something(
 ) -> None:
     (proof,) = anchored(settled, chain, 1)
 
-    def watch() -> tuple[int, dict[str, Any]]:
-        services = SimpleNamespace(chain=chain, chain_settings=ChainSettings(node.url), close=lambda: None)
+    given = {"chain": chain, "chain_settings": ChainSettings(node.url), "database": settled.database}
+    services = SimpleNamespace(**given, close=lambda: None)
+
+    def run(command: str) -> tuple[int, dict[str, Any]]:
         with patch("ledger.wiring.open_data", return_value=services):
-            done = CliRunner().invoke(cli, ["chain", "watch", "--data", ".", "--json"])
+            done = CliRunner().invoke(cli, ["chain", command, "--data", ".", "--json"])
         return done.exit_code, json.loads(done.stdout)
+
+    def watch() -> tuple[int, dict[str, Any]]:
+        return run("watch")
+
+    def listed() -> list[dict[str, Any]]:
+        return list(run("events")[1]["events"])
 
     assert watch()[0] == 0
     drop(node, 1)
     record_as_customer(node, settled, proof)
+    assert listed() == []
+    Background(settled, chain).look()
+    (logged,) = listed()
     code, shown = watch()
     assert code == 3
     (theirs,) = [event for event in shown["events"] if not event["own"]]
     assert (theirs["name"], theirs["concerns"]) == ("StatementRecorded", "statement")
+    assert (logged["name"], logged["tx_hash"]) == (theirs["name"], theirs["tx_hash"])
