@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -82,6 +83,19 @@ def redis_server() -> Iterator[RedisServer]:
             yield server
     except RedisMissing as error:
         _absent(str(error))
+
+
+@pytest.fixture
+def logs_put_back() -> Iterator[None]:
+    """For a test that makes this process log as a service does: afterwards it logs as before."""
+    names = (None, "urllib3", "web3", "eth", "asyncio")
+    root, before = logging.getLogger(), [(logging.getLogger(name), logging.getLogger(name).level) for name in names]
+    handlers = root.handlers[:]
+    yield
+    root.handlers[:] = handlers
+    for logger, level in before:
+        logger.setLevel(level)
+    logging.captureWarnings(capture=False)
 
 
 @pytest.fixture(scope="session")

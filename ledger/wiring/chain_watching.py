@@ -12,7 +12,7 @@ from ledger.app.repeating import Notify, Repeating
 
 if TYPE_CHECKING:
     from ledger.wiring.chain import RpcChain
-    from ledger.wiring.root_chains import FurtherChain
+    from ledger.wiring.further_chain import FurtherChain
     from ledger.wiring.services import Services
 
 POLL_S = 1.0

@@ -1,27 +1,14 @@
-"""Further chains that batch roots are published on: the file that names them, and each of them opened.
-
-Nothing is asked of a chain before a root is to be published on it, and one that is away holds up no other.
-"""
+"""Further chains that batch roots are published on: the file that names them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from eth_typing import ChecksumAddress
-from eth_utils import to_checksum_address
-
-from ledger.anchor.chain import registry_address
-from ledger.anchor.fees import GWEI, FeePolicy
-from ledger.anchor.roots import RegistryRoots
-from ledger.anchor.rpc import rpc_web3
-from ledger.anchor.sender import Sender
-from ledger.anchor.signers import RemoteAccount, Signer
-from ledger.app.evidence import Attestor, RootPublisher
+from ledger.app.evidence import Attestor
 from ledger.app.ports import Database
 from ledger.app.roots import Batches, RootPolicy
 from ledger.domain.agreement_schema import EVM_ADDRESS
@@ -33,14 +20,14 @@ from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
 from ledger.errors import SettingInvalid, SlaLedgerError
 from ledger.settings import HIGHEST_MAX_FEE_GWEI, MAX_CONFIRMATIONS, ChainSettings, RootSettings
 from ledger.settings.reading import is_http_url
-from ledger.wiring.chain import ChainAccounts, RpcChain
-from ledger.wiring.chain_accounts import account_of_text
+
+if TYPE_CHECKING:
+    from ledger.wiring.chain import ChainAccounts
+    from ledger.wiring.further_chain import FurtherChain
 
 SETTING: Final = "SLA_LEDGER_ROOT_CHAINS"
 ROOT_CHAINS_FILE: Final = "root-chains.json"
 ROOT_CHAINS_FORMAT: Final = "sla-ledger/root-chains/v1"
-RECEIPT_TIMEOUT_S: Final = 10.0
-"""How long one attempt waits for a block: what is not included by then is looked for again later."""
 
 _MAX_FILE_BYTES: Final = 64 * 1024
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -105,7 +92,12 @@ def open_root_chains(
     """The further chains of a data directory by their ids. Raises ``SettingInvalid``."""
     chosen = environ.get(SETTING)
     path = Path(chosen) if chosen else folder / ROOT_CHAINS_FILE
-    named = read_root_chains(path) if chosen or path.exists() else ()
+    if not chosen and not path.exists():
+        return {}
+    # With it come the libraries of a chain, which take a second to load.
+    from ledger.wiring.further_chain import FurtherChain
+
+    named = read_root_chains(path)
     return {str(each.chain_id): FurtherChain(each, database, clock, accounts, environ) for each in named}
 
 
@@ -115,89 +107,6 @@ def open_batches(
     """What forms the batches of the home chain and of ``further`` ones. Raises ``SettingInvalid``."""
     settings = RootSettings.read(environ)
     return Batches(database, attestor, clock, (HOME, *further), RootPolicy(settings.after_s, settings.most))
-
-
-class FurtherChain:
-    """One of them. Its deployer and, unless it names another account, its issuer are those of the home chain."""
-
-    def __init__(
-        self,
-        named: NamedChain,
-        database: Database,
-        clock: Clock,
-        accounts: Callable[[], ChainAccounts],
-        environ: Mapping[str, str],
-    ) -> None:
-        self._named = named
-        self._database = database
-        self._clock = clock
-        self._accounts = accounts
-        self._environ = environ
-
-    @property
-    def confirmations(self) -> int:
-        return self._named.settings.confirmations_on(self._named.chain_id)
-
-    @cached_property
-    def roots(self) -> RootPublisher:
-        """The batch side of its registry, found anew until it is there.
-
-        Raises ``ChainUnavailable``, ``KeyFileUnusable``, and ``SettingInvalid`` where the node is on another chain, no
-        registry stands there, or no key can be had.
-        """
-        chain_id, settings = self._named.chain_id, self._named.settings
-        w3 = rpc_web3(settings.rpc_url or "", setting=f"chain {chain_id} in {SETTING}")
-        policy = FeePolicy(settings.max_fee_gwei * GWEI, settings.replace_after_blocks)
-        sender = Sender(w3, self._database, fees=policy, receipt_timeout_s=RECEIPT_TIMEOUT_S)
-        if sender.chain_id != chain_id:
-            raise SettingInvalid(
-                f"{SETTING} names a node for chain {chain_id} that is on chain {sender.chain_id}; correct the URL",
-                setting=SETTING,
-            )
-        registry = self._registry
-        if not w3.eth.get_code(registry):
-            raise SettingInvalid(
-                f"no contract is at {registry} on chain {chain_id}; name the registry in {SETTING}, or deploy one "
-                f"there with: sla-ledger chain deploy --chain {chain_id} --data DIR",
-                setting=SETTING,
-            )
-        sender.resend()
-        return RegistryRoots(w3, sender, registry, issuer=self._issuer(), clock=self._clock)
-
-    def pin(self) -> dict[str, str]:
-        """``chain_id``, ``registry`` and ``issuer``, without asking the chain. Raises as ``roots`` does of keys."""
-        return {
-            "chain_id": str(self._named.chain_id),
-            "registry": self._registry,
-            "issuer": self._issuer().address,
-        }
-
-    @property
-    def registrar(self) -> RpcChain:
-        """This chain as one that a registry is deployed on, by the deployer of the home chain."""
-        return RpcChain(self._database, self._accounts(), self._named.settings, self._clock)
-
-    @property
-    def _registry(self) -> ChecksumAddress:
-        named = self._named.settings.registry
-        return registry_address(self._accounts().deployer.address) if named is None else to_checksum_address(named)
-
-    def _issuer(self) -> Signer:
-        account, chain_id = self._named.account, self._named.chain_id
-        if "signer" in account:
-            return RemoteAccount(account["signer"]["rpc"], to_checksum_address(account["signer"]["address"]))
-        if "key_variable" in account:
-            name = account["key_variable"]
-            return account_of_text(self._environ.get(name, ""), name)
-        if "key_file" in account:
-            path = self._named.folder / account["key_file"]
-            try:
-                return account_of_text(path.read_text("ascii").strip(), str(path))
-            except (OSError, UnicodeDecodeError) as error:
-                raise SettingInvalid(
-                    f"the key for chain {chain_id} cannot be read from {path} ({type(error).__name__})", setting=SETTING
-                ) from None
-        return self._accounts().issuer
 
 
 def _named(each: Mapping[str, Any], at: str, folder: Path) -> NamedChain:

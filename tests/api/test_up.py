@@ -185,6 +185,7 @@ def test_what_the_demo_wrote_survives_a_restart(tmp_path: Path, key_cache: Path)
     assert main(verify) == 0
 
 
+@pytest.mark.usefixtures("logs_put_back")
 def test_port_that_is_taken(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -196,6 +197,7 @@ def test_port_that_is_taken(data: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "--port" in errors
 
 
+@pytest.mark.usefixtures("logs_put_back")
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -32,6 +32,16 @@ def test_a_command_whose_extra_is_missing_says_what_to_install(tmp_path: Path) -
     assert "Traceback" not in done.stderr
 
 
+def test_a_ledger_is_opened_without_the_libraries_of_the_chain() -> None:
+    """They take longer to load than all the rest, and most commands and workers never touch a chain."""
+    program = (
+        "import sys, ledger.cli.opening\n"
+        "print(sorted({'web3', 'eth_account', 'eth_tester', 'eth', 'aiohttp'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_colours_can_be_declined(
     variable: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

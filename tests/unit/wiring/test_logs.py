@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,15 +10,7 @@ from ledger.errors import SettingInvalid
 from ledger.settings import LogFormat, LogSettings
 from ledger.wiring.logs import configure_logs, log_notice
 
-
-@pytest.fixture
-def root() -> Iterator[logging.Logger]:
-    """The root logger, put back as it was."""
-    logger = logging.getLogger()
-    handlers, level = logger.handlers[:], logger.level
-    yield logger
-    logger.handlers[:] = handlers
-    logger.setLevel(level)
+pytestmark = pytest.mark.usefixtures("logs_put_back")
 
 
 def lines(settings: LogSettings) -> io.StringIO:
@@ -31,7 +22,7 @@ def lines(settings: LogSettings) -> io.StringIO:
 JSON = LogSettings(LogFormat.JSON, "info")
 
 
-def test_each_record_is_one_json_object_on_one_line(root: logging.Logger) -> None:
+def test_each_record_is_one_json_object_on_one_line() -> None:
     stream = lines(JSON)
     logging.getLogger("api.edge").info("request", extra={"status": 200, "route": "/v1/statements"})
     try:
@@ -47,7 +38,7 @@ def test_each_record_is_one_json_object_on_one_line(root: logging.Logger) -> Non
     assert third["event"] == "the sequencer goes on"
 
 
-def test_text_is_for_people_and_says_less(root: logging.Logger) -> None:
+def test_text_is_for_people_and_says_less() -> None:
     stream = lines(LogSettings())
     logging.getLogger("api.edge").info("request")
     logging.getLogger("ledger").warning("something to see")
@@ -55,7 +46,7 @@ def test_text_is_for_people_and_says_less(root: logging.Logger) -> None:
     assert "request" not in stream.getvalue()
 
 
-def test_talkative_libraries_keep_quiet(root: logging.Logger) -> None:
+def test_talkative_libraries_keep_quiet() -> None:
     stream = lines(LogSettings(LogFormat.JSON, "debug"))
     logging.getLogger("urllib3.connectionpool").debug("https://user:password@node.example")
     assert stream.getvalue() == ""

@@ -109,7 +109,7 @@ class TestCollectors:
         with pytest.raises(CollectorUnknown, match="agreements keys") as refused:
             services.collectors.require(theirs)
         assert refused.value.data["x"] == str(theirs.collector_key[0])
-        services.collectors.require(Agreement.from_document(signed_agreement("agreement-impact.yaml")))
+        services.collectors.require(Agreement.from_document(signed_agreement("agreement-llm-quality.yaml")))
 
     def test_a_demonstration_names_this_directorys(self, services: Services) -> None:
         parties = DemoParties(services.keyring)
