@@ -26,7 +26,8 @@ from ledger.domain.naming import batches_stream
 from ledger.errors import ChainUnavailable, NotYet, SettingInvalid
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.chain import RpcChain
-from ledger.wiring.root_chains import FurtherChain, open_root_chains
+from ledger.wiring.further_chain import FurtherChain
+from ledger.wiring.root_chains import open_root_chains
 from tests.chain.conftest import ACCOUNTS, chain_of
 from tests.conformance.samples import LOG_KEY, SeededRandomness, StepClock, signed_checkpoint, unproved
 from tests.support.anvil import Anvil, AnvilMissing, running_anvil

@@ -13,7 +13,8 @@ from ledger.anchor.chain import registry_address
 from ledger.errors import SettingInvalid
 from ledger.settings import RootSettings
 from ledger.wiring.chain import ChainAccounts
-from ledger.wiring.root_chains import FurtherChain, open_root_chains
+from ledger.wiring.further_chain import FurtherChain
+from ledger.wiring.root_chains import open_root_chains
 from tests.conformance.samples import StepClock
 from tests.support.stored import memory_database
 
