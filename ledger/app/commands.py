@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ledger.app.agreements import (
     RegisteredAgreement,
@@ -35,6 +35,8 @@ from ledger.domain.schema import fail
 from ledger.domain.termination import Notice, unsigned_notice
 from ledger.domain.window import period_named
 from ledger.errors import AgreementNotSigned, NotFound, VersionConflict
+
+EVM_SIGNATURE_BYTES: Final = 65
 
 
 class RegistrationSigning(Protocol):
@@ -170,6 +172,7 @@ class Commands:
         agreement = Agreement.from_document(document)
         require_signatures(agreement, self.verify)
         self.collectors.require(agreement)
+        customer_signature = as_the_registry_takes_it(customer_signature)
         registration = None
         if customer_signature is not None:
             registration = self._registration(agreement, first_period)
@@ -206,6 +209,7 @@ class Commands:
         agreement = Agreement.from_document(document)
         require_signatures(agreement, self.verify)
         self.collectors.require(agreement)
+        customer_signature = as_the_registry_takes_it(customer_signature)
         if self.attestor.sla_id(agreement) != sla_id:
             raise fail("nonce", f"nonce and addresses are not those of the agreement {sla_id}")
         if customer_signature is not None:
@@ -306,6 +310,13 @@ class Commands:
                 f"{agreement.customer.evm_address}, or for another chain, registry or first period",
                 party="customer",
             )
+
+
+def as_the_registry_takes_it(signature: bytes | None) -> bytes | None:
+    """A wallet's signature with a v of 27 or 28; some wallets write 0 or 1 for these."""
+    if signature is None or len(signature) != EVM_SIGNATURE_BYTES or signature[-1] > 1:
+        return signature
+    return signature[:-1] + bytes([signature[-1] + 27])
 
 
 def _version(found: RegisteredTimeline, agreement: Agreement) -> RegisteredAgreement | None:

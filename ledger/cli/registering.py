@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ledger.app.commands import Commands
+from ledger.app.commands import EVM_SIGNATURE_BYTES, Commands
 from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, opened, receipt_document
 from ledger.cli.output import note, print_json
@@ -19,8 +19,6 @@ from ledger.domain.window import period_named
 from ledger.errors import BadInput
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services
-
-EVM_SIGNATURE_BYTES = 65
 
 
 @click.command(
@@ -89,16 +87,25 @@ def add(
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @DATA
 @click.option("--first-period", metavar="PERIOD", help="As of `agreements add`.")
+@click.option("--typed-data", is_flag=True, help="Print the document that wallets sign (eth_signTypedData_v4) instead.")
 @DATABASE
 @AS_JSON
-def digest(path: Path, data_dir: Path, first_period: str | None, database_url: str | None, as_json: bool) -> None:
-    """Print what the customer signs with the EVM key, so that statements can be recorded on chain (EIP-712)."""
+def digest(
+    path: Path, data_dir: Path, first_period: str | None, typed_data: bool, database_url: str | None, as_json: bool
+) -> None:
+    """Print what the customer signs with the EVM key, so that statements can be recorded on chain (EIP-712).
+
+    The key may be anywhere: hand the digest or, with --typed-data, the document to whoever holds it, and the signature
+    to `agreements add --registration-signature`.
+    """
     document = read_agreement(path).document
     with opened(data_dir, database_url) as services:
         request = services.commands.registration_request(document, first_period=first_period)
     if request is None:
         raise BadInput(f"{path}: no circuit attests statements of this agreement, so there is nothing to register")
-    if as_json:
+    if typed_data:
+        print_json(request.typed_data)
+    elif as_json:
         print_json(
             {
                 "sla_id": request.sla_id,
@@ -107,8 +114,8 @@ def digest(path: Path, data_dir: Path, first_period: str | None, database_url: s
                 "typed_data": request.typed_data,
             }
         )
-        return
-    click.echo(f"0x{request.digest.hex()}")
+    else:
+        click.echo(f"0x{request.digest.hex()}")
 
 
 @click.command(

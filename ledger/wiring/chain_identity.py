@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ledger.app.chain_status import ChainStatus
 from ledger.app.evidence import Registration
@@ -11,6 +11,9 @@ from ledger.app.ports import Database
 
 if TYPE_CHECKING:
     from ledger.wiring.chain import ChainAccounts
+
+
+_SECP256K1_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 class ChainIdentity(NamedTuple):
@@ -56,9 +59,16 @@ class LazySigning:
 
 
 def recovered_signer(digest: bytes, signature: bytes) -> str | None:
-    """The EIP-55 address that made a signature of 65 bytes; None where nobody can have."""
+    """The EIP-55 address that made a signature of 65 bytes; None where nobody can have, or the registry refuses it.
+
+    The registry takes a v of 27 or 28 and the lower s (EIP-2) alone, where eth-account takes more.
+    """
     from eth_account import Account
 
+    if len(signature) != 65 or signature[64] not in (27, 28):
+        return None
+    if int.from_bytes(signature[32:64], "big") > _SECP256K1_ORDER // 2:
+        return None
     try:
         return str(Account._recover_hash(digest, signature=signature))
     except Exception:  # what a malformed signature raises depends on where it is malformed

@@ -14,14 +14,18 @@ from typing import Any
 import pytest
 from eth_utils import keccak, to_checksum_address
 
+from ledger.anchor.chain import registry_address
+from ledger.anchor.registration import registration_digest, registration_typed_data
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import RemoteAccount
+from ledger.app.evidence import Registration
 from ledger.app.ports import Database
 from ledger.errors import AnchorRefused, ChainUnavailable, KeyFileUnusable, SettingInvalid
 from ledger.settings import ChainSettings, read_chain_settings
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.chain import ChainAccounts, RpcChain
 from ledger.wiring.chain_accounts import chain_accounts
+from ledger.wiring.chain_identity import recovered_signer
 from ledger.wiring.keyring import Keyring
 from tests.chain.conftest import ACCOUNTS, chain_of, recordings, sent
 from tests.conformance.samples import SeededRandomness, StepClock
@@ -275,6 +279,18 @@ def test_a_development_node_signs_for_its_own_accounts(node: Anvil, settled: Set
     call = Call(ACCOUNTS.deployer.address, b"\x01\x02", 40_000, "do nothing", "nothing")
     receipt = sender.send(RemoteAccount(node.url, address), call, now_s=0)
     assert (receipt["status"], receipt["from"]) == (1, address)
+
+
+def test_a_node_signs_a_registration_as_a_wallet_does(node: Anvil) -> None:
+    """Its ``eth_signTypedData_v4`` works the digest out from the document, by somebody else's code."""
+    wallet = to_checksum_address(node.call("eth_accounts")[0])
+    registry = registry_address(ACCOUNTS.deployer.address)
+    terms = Registration(
+        ACCOUNTS.issuer.address, wallet, b"\x05" * 32, 2**250, 1, 2**63, 2**63, 3600, (b"\x01" * 32, b"\x02" * 32)
+    )
+    document = registration_typed_data(terms, 31337, registry)
+    signature = bytes.fromhex(node.call("eth_signTypedData_v4", wallet, document)[2:])
+    assert recovered_signer(registration_digest(terms, 31337, registry), signature) == wallet
 
 
 def test_a_node_that_is_on_another_chain_after_a_while_is_not_believed(node: Anvil, settled: Settled) -> None:
