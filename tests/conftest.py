@@ -20,6 +20,8 @@ _DEFAULT_FIXTURES = ROOT.parent / "shared" / "fixtures"
 
 # A failure must be repeatable from the output alone, and a busy machine is no reason to fail.
 settings.register_profile("sla-ledger", print_blob=True, deadline=None)
+# For the inner loop (`make test-fast`); a test that names a number of examples keeps it.
+settings.register_profile("fast", parent=settings.get_profile("sla-ledger"), max_examples=20)
 settings.load_profile("sla-ledger")
 
 
