@@ -16,6 +16,7 @@ from ledger.attest.bundle_schema import document_schemas
 from ledger.domain import money
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.calendar import tzdata_version
+from ledger.domain.charges import CHARGE_LINES
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.indicators import INDICATORS, SAMPLE_INDICATORS
 from ledger.domain.methods.ratio import missing_windows
@@ -41,6 +42,7 @@ def page_tables() -> dict[str, Any]:
             }
             for name in _EVENTS
         },
+        "chargeLines": _with_bounds(CHARGE_LINES.json_schema()),
         "currencies": {code: money.currency_exponent(code) for code in money.CURRENCIES},
         "methods": {
             name: {

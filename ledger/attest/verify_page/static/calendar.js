@@ -2,12 +2,15 @@
 // The zone rules are those of the tzdata release in the page and never the browser's, so that two verifiers agree.
 
 import { fromBase64 } from "./bytes.js";
-import { FIRST_DAY, LAST_DAY, SECOND_NS, civil, dateText, floorDiv } from "./dates.js";
+import { FIRST_DAY, LAST_DAY, SECOND_NS, civil, dateText, dayOf, floorDiv, parseDate } from "./dates.js";
 import { Refusal } from "./refusal.js";
 import { tables } from "./tables.js";
 import { Zone } from "./zone.js";
 
 const DAY_S = 86_400;
+const [FIRST_INSTANT_NS, END_INSTANT_NS] = [dayOf(1971, 1, 1), dayOf(2262, 1, 1)].map(
+  (day) => BigInt(day) * BigInt(DAY_S) * SECOND_NS,
+);
 const zones = new Map();
 
 /** A zone by its IANA name; throws. `offset(s)` is what its clocks are ahead of UTC at an instant, in seconds. */
@@ -68,6 +71,25 @@ export function localMonth(instantNs, zoneName) {
 export function localDay(instantNs, zoneName, startS) {
   const seconds = Number(floorNs(instantNs, SECOND_NS));
   return floorDiv(seconds + loadZone(zoneName).offset(seconds) - startS, DAY_S);
+}
+
+const INSTANT = new RegExp(
+  "^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([01][0-9]|2[0-3]):([0-9]{2}):([0-9]{2})(?:\\.([0-9]{1,9}))?" +
+    "(Z|z|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))$",
+);
+
+/** Nanoseconds of an RFC 3339 instant of the years 1971 to 2261. */
+export function parseInstantNs(text) {
+  const match = text.length <= 40 ? INSTANT.exec(text) : null;
+  const refusal = new Refusal(`'${text.slice(0, 40)}' is not an instant; write 2023-12-19T00:00:00Z`);
+  if (!match) throw refusal;
+  const [day, hours, minutes, rest] = [parseDate(match[1]), ...match.slice(2, 5).map(Number)];
+  if (minutes > 59 || rest > 59) throw refusal;
+  const ahead = match[7] ? (match[7] === "-" ? -1 : 1) * (Number(match[8]) * 3600 + Number(match[9]) * 60) : 0;
+  const seconds = BigInt(day * DAY_S + hours * 3600 + minutes * 60 + rest - ahead);
+  const ns = seconds * SECOND_NS + BigInt((match[5] ?? "").padEnd(9, "0"));
+  if (ns < FIRST_INSTANT_NS || ns >= END_INSTANT_NS) throw refusal;
+  return ns;
 }
 
 export function floorNs(value, by) {

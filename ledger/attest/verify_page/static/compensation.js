@@ -44,6 +44,7 @@ export function readCompensation(document, objectives, businessLevel) {
     currency,
     base,
     charged,
+    chargesOf: document.charges?.of ?? null,
     ...rules,
     tiersCombine: document.tiers_combine,
     rulesCombine: document.rules_combine,
@@ -153,7 +154,10 @@ function scopesOf(terms, objectives) {
   const paid = new Set([...tiered.flatMap((each) => [...each]), ...single.map((rule) => rule.objective)]);
   const found = new Map();
   for (const each of objectives) {
-    if (paid.has(each.id)) found.set(scopeKey(each.scope), [...(found.get(scopeKey(each.scope)) ?? []), each.id]);
+    if (!paid.has(each.id)) continue;
+    const key = scopeKey(each.scope);
+    if (!found.has(key)) found.set(key, { scope: each.scope, ids: [] });
+    found.get(key).ids.push(each.id);
   }
   const cap = terms.caps.find((each) => each.level === "scope");
   const scopesOfTiers = new Set(

@@ -2,6 +2,7 @@
 
 import { capLimit, NO_CAP } from "./compensation.js";
 import { incidentDocument } from "./incidents.js";
+import { ruleSteps, scopesLeft, shareOf, tierParts } from "./beside_tiers.js";
 import { BASIS_POINTS, Fraction, PARTS_PER_BILLION, largest, roundQuotient, smaller, sum } from "./money.js";
 
 // The square of z for one side at 95 %, in units of 10^-18.
@@ -24,27 +25,30 @@ function wilsonMisses(good, valid, target) {
 }
 
 /**
- * The steps from judged objectives to a credit, and the credit itself. `base` is that of the period; terms with charges
- * or rules for lost time have no such trace here. `incidents` are those of the impact rule.
+ * The steps from judged objectives to a credit, and the credit itself. `bases` are what percentages are of; `incidents`
+ * those of the impact rule. Rules for lost time are taken without incidents.
  */
-export function creditTrace(terms, base, results, incidents = []) {
+export function creditTrace(terms, bases, results, incidents = []) {
   const tiers = terms.tiered ? results.map((result) => tierStep(terms.tiered, result)) : [];
-  const percentages = tiers.map((step) => BigInt(step.credit_bps));
-  const combinedBps = combineBps(terms.tiersCombine, percentages);
-  const tierAmount = terms.tiered ? new Fraction(base * combinedBps, BASIS_POINTS) : null;
+  const amounts = new Map(
+    tiers.map(({ result, bps }) => [result.objective.id, shareOf(bases.of(result.objective), bps)]),
+  );
+  const { bps, amount: tierAmount } = combineTiers(terms, bases, tiers, amounts);
   const impact = terms.impact ? sum(incidents.map((each) => each.amount)) : null;
-  const amounts = [tierAmount, impact].filter((amount) => amount !== null);
-  const combined = terms.rulesCombine === "best" ? largest(amounts) : sum(amounts);
-  const caps = capSteps(terms.caps, combined, new Fraction(base));
-  const capped = caps.at(-1)?.amount ?? combined;
+  const rules = ruleSteps(terms.incidentRules, results, (objective) => bases.of(objective));
+  const paid = [tierAmount, impact, ...rules.map((step) => step.amount)].filter((amount) => amount !== null);
+  const combined = terms.rulesCombine === "best" ? largest(paid) : sum(paid);
+  const left = terms.scopes.length ? sum(leftInScopes(terms, bases, { amounts, tierAmount, impact, rules })) : combined;
+  const caps = capSteps(terms, left, bases.whole);
+  const capped = caps.at(-1)?.amount ?? left;
   const payable = new Fraction(terms.minimum).below(capped);
   const credit = payable ? roundQuotient(capped.n, capped.d, terms.rounding) : 0n;
   const document = {
     currency: terms.currency,
-    base: String(base),
-    tiers,
+    base: bases.agreed === null ? null : String(bases.agreed),
+    tiers: tiers.map((step) => ({ ...step.document, ...bases.shown(step.result.objective) })),
     tiers_combine: terms.tiersCombine,
-    combined_bps: Number(combinedBps),
+    combined_bps: Number(bps),
     tier_amount: tierAmount?.document() ?? null,
     price_per_request: terms.impact?.pricePerRequest.document() ?? null,
     incidents: incidents.map(incidentDocument),
@@ -58,10 +62,35 @@ export function creditTrace(terms, base, results, incidents = []) {
     rounding: terms.rounding,
     credit: String(credit),
   };
-  return {
-    credit,
-    document: terms.simple ? document : { ...document, charges: null, rules: [], caps: caps.map(capDocument) },
-  };
+  if (terms.simple) return { credit, document };
+  const scopes = terms.scopes.length ? { scopes: [] } : {};
+  const added = { charges: bases.charges, rules: rules.map((step) => step.document), ...scopes, caps: [] };
+  return { credit, document: { ...document, ...added } };
+}
+
+/** The percentage and the amount that tiers come to together; null without tiers. */
+function combineTiers(terms, bases, tiers, amounts) {
+  const percentages = tiers.map((step) => step.bps);
+  if (!terms.tiered) return { bps: 0n, amount: null };
+  if (!terms.charged) {
+    const bps = combineBps(terms.tiersCombine, percentages);
+    return { bps, amount: shareOf(bases.whole, bps) };
+  }
+  const each = [...amounts.values()];
+  if (terms.tiersCombine !== "best") {
+    return { bps: combineBps("sum", percentages), amount: smaller(sum(each), bases.whole) };
+  }
+  const best = each.findIndex((amount) => !amount.below(largest(each)));
+  return { bps: percentages[best], amount: each[best] };
+}
+
+function leftInScopes(terms, bases, { amounts, tierAmount, impact, rules }) {
+  const parts = [
+    ...(tierAmount === null ? [] : [tierParts(terms.tiersCombine, amounts, tierAmount)]),
+    ...(impact === null ? [] : [new Map([[terms.impact.objective, impact]])]),
+    ...rules.map((step) => new Map([[step.objective, step.amount]])),
+  ];
+  return scopesLeft(terms, parts, (scope) => bases.ofScope(scope));
 }
 
 function combineBps(how, percentages) {
@@ -78,7 +107,7 @@ function tierStep(tiered, result) {
   const below = (tier) => good * PARTS_PER_BILLION < result.valid * tier.belowPpb;
   const reached = judged ? tiers.findLastIndex(below) : -1;
   const tier = tiers[reached];
-  return {
+  const document = {
     objective: result.objective.id,
     good: Number(result.good),
     valid: Number(result.valid),
@@ -87,20 +116,15 @@ function tierStep(tiered, result) {
     below_ppb: tier ? Number(tier.belowPpb) : null,
     credit_bps: tier ? Number(tier.creditBps) : 0,
   };
+  return { result, bps: tier?.creditBps ?? 0n, document };
 }
 
-function capSteps(caps, combined, base) {
-  let amount = combined;
-  return caps.map((cap) => {
-    const limit = capLimit(cap, base);
-    amount = smaller(amount, limit);
-    return { cap, limit, amount };
-  });
+function capSteps({ caps, scopes }, left, base) {
+  let amount = left;
+  return caps
+    .filter((cap) => !scopes.length || cap.level !== "scope")
+    .map((cap) => {
+      amount = smaller(amount, capLimit(cap, base));
+      return { cap, amount };
+    });
 }
-
-const capDocument = ({ cap, limit, amount }) => ({
-  level: cap.level,
-  percent_bps: cap.bps === null ? null : Number(cap.bps),
-  limit: limit.document(),
-  amount: amount.document(),
-});

@@ -1,5 +1,6 @@
 // An opening: counts and salts, from which root, totals, states and credit are worked out again.
 
+import { basesOf } from "./bases.js";
 import { creditTrace, judge } from "./credit.js";
 import { blockHashes, telemetryRootOf } from "./formats.js";
 import { countedIncidents } from "./incidents.js";
@@ -28,7 +29,7 @@ export function opening(found, document) {
     sameResult(result, found.results[at]),
   ), "the opened counts give other totals or states");
   const incidents = agreement.compensation.impact ? countedIncidents(found, windows) : [];
-  const trace = withheld ? {} : creditTrace(agreement.compensation, found.base, results, incidents).document;
+  const trace = withheld ? {} : creditTrace(agreement.compensation, basesOf(found), results, incidents).document;
   requireSame(issued.trace, trace, "the opened counts give another credit");
   for (const [name, count] of Object.entries(coverage)) {
     require(count === issued[name], `the opened counts give another number of ${name} windows`);

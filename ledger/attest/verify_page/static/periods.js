@@ -41,6 +41,12 @@ export class PeriodGrid {
     );
   }
 
+  /** The whole that holds a local date, or the one `back` steps before it: as if the term had no bounds. */
+  uncut(first, back = 0) {
+    const [start, end] = this.dates(this.indexOf(first) - back);
+    return this.make(start, this.length, end);
+  }
+
   period(index) {
     const [start, end] = this.dates(index);
     const whole = this.make(start, this.length, end);

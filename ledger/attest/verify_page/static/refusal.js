@@ -6,9 +6,6 @@ export class Refusal extends Error {}
 /** A file that cannot be read as what it is said to be. */
 export class BadInput extends Error {}
 
-/** Terms that this page does not work out: neither PASS nor FAIL follows. */
-export class NotEvaluated extends Error {}
-
 /** Throw a Refusal unless a condition holds. */
 export function require(holds, message) {
   if (holds !== true) throw new Refusal(message);

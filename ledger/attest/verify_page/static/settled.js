@@ -1,15 +1,17 @@
 // Checks of the statement itself: its period, what was sealed and when, its verdict and its credit.
 
+import { basesOf } from "./bases.js";
 import { creditTrace, judge } from "./credit.js";
 import { DAY_NS, SECOND_NS } from "./dates.js";
 import { honoured } from "./exclusions.js";
 import { BLOCK_WINDOWS, telemetryRootOf } from "./formats.js";
 import { statedIncidents } from "./incidents.js";
 import { covers, interval, union } from "./interval.js";
+import { without } from "./json.js";
 import { formatMinorUnits } from "./money.js";
 import { unitOf } from "./objectives.js";
 import { periodName } from "./periods.js";
-import { NotEvaluated, require } from "./refusal.js";
+import { require } from "./refusal.js";
 import { pick, requireLogged } from "./logged.js";
 import { requireSame } from "./case.js";
 import { tables } from "./tables.js";
@@ -181,12 +183,10 @@ function statesOf({ objective, good, valid, undecided }) {
 function credit(found) {
   const { issued, agreement, results } = found;
   const terms = agreement.compensation;
-  if (terms.charged || terms.incidentRules.length || terms.scopes.length) {
-    throw new NotEvaluated("charges, scope caps and rules for lost time are not worked out by this page");
-  }
-  if (!terms.simple) return creditWithIncidents(issued, creditTrace(terms, found.base, results), terms.currency);
+  const bases = basesOf(found);
+  if (!terms.simple) return creditWithIncidents(issued, creditTrace(terms, bases, results), terms.currency);
   const incidents = terms.impact ? statedIncidents(found) : [];
-  const trace = creditTrace(terms, found.base, results, incidents);
+  const trace = creditTrace(terms, bases, results, incidents);
   requireSame(issued.trace, trace.document, "the steps to the credit are not those of the terms");
   const expected = { currency: terms.currency, minor_units: String(trace.credit) };
   requireSame(issued.credit, expected, `the credit by these totals is ${trace.credit} minor units`);
@@ -206,13 +206,19 @@ function creditWithIncidents(issued, trace, currency) {
     pick(trace.document, same),
     "the tier steps of the credit are not those of the terms",
   );
-  if ("rules" in trace.document)
-    requireSame(issued.trace.rules, [], "the rules for lost time are not those of the terms");
+  requireSame(ruled(issued.trace), ruled(trace.document), "the rules for lost time are not those of the terms");
   const found = issued.credit;
   require(found !== null && found.currency === currency, "the credit is missing or in another money");
   require(issued.trace.credit === found.minor_units, "the credit is not the last of its own steps");
   require(BigInt(found.minor_units) >= trace.credit, `the tiers alone give ${trace.credit} minor units`);
   return "states and tiers follow from the totals by the terms; the incidents stand as stated";
+}
+
+/** Rules without what their incidents come to. */
+function ruled({ rules = [] }) {
+  const fits = Array.isArray(rules) && rules.every((rule) => typeof rule === "object" && rule !== null);
+  require(fits && !rules.some(Array.isArray), "the rules of the trace are no list of steps");
+  return rules.map((rule) => without(without(rule, "incidents"), "amount"));
 }
 
 /** The honoured exclusions of maintenance classes, which the terms want announced. */
