@@ -91,3 +91,12 @@ def test_a_credit_below_its_tiers_is_caught(settled: dict[str, Any]) -> None:
     issued["trace"]["credit"] = issued["credit"]["minor_units"] = "23999"
     with pytest.raises(BundleCheckFailed, match="the tiers alone give 24000"):
         verdict(Case(forged))
+
+
+@pytest.mark.parametrize("currency", ["JPY", None])
+def test_a_credit_that_is_missing_or_in_another_money_is_caught(settled: dict[str, Any], currency: str | None) -> None:
+    forged = copy.deepcopy(settled)
+    issued = forged["statement"]["payload"]
+    issued["credit"] = None if currency is None else issued["credit"] | {"currency": currency}
+    with pytest.raises(BundleCheckFailed, match="the credit is missing or in another money"):
+        verdict(Case(forged))
