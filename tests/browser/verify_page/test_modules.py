@@ -130,6 +130,54 @@ def test_words_commitments_and_contexts(checker: Checker) -> None:
     ]
 
 
+def test_seals_and_who_signed_them(checker: Checker) -> None:
+    said = VECTORS["5 seal"]
+    found = checker.run(
+        """({ formats, babyjub, bytes, agreement }, { key, roots, signers }) => ({
+          key: String(formats.sealKeyOf(bytes.fromHex(key.sla_id.slice(2)), bytes.fromHex(key.doc_sha256),
+            { startNs: BigInt(key.start_ns), endNs: BigInt(key.end_ns) }, key.window_seconds)),
+          roots: roots.map(({ seal_key, words, blocks }) =>
+            String(formats.telemetryRootOf(BigInt(seal_key), words.length, blocks.map(BigInt)))),
+          signers: signers.map((said) => [0n, 1n].map((more) =>
+            babyjub.telemetrySignatureHolds(agreement.readPoint(said.public_key), BigInt(said.telemetry_root) + more,
+              { r8: agreement.readPoint(said.r8), s: BigInt(said.s) }))),
+        })""",
+        {
+            "key": said["seal key"],
+            "roots": [said["one block"], said["seven blocks"]],
+            "signers": [said["collector"], said["probe"]],
+        },
+    )
+    assert found == {
+        "key": said["seal key"]["seal_key"],
+        "roots": [said[name]["telemetry_root"] for name in ("one block", "seven blocks")],
+        "signers": [[True, False]] * 2,
+    }
+
+
+def test_keys_names_and_incidents(checker: Checker) -> None:
+    proof, claims = VECTORS["10 proof"], VECTORS["8 signals"]["incident credit"]
+    found = checker.run(
+        """({ formats, groth16, bytes }, { proof, claims }) => ({
+          circuit: groth16.readKey(proof.verification_key).circuitId,
+          leaf: bytes.hex(formats.nameOf(BigInt(proof.signals[2]), [{
+            circuitId: proof.circuit_id, signals: proof.signals.map(BigInt), proof: proof.proof,
+          }]).leaf),
+          roots: claims.map((each) => String(formats.incidentRootOf(BigInt(each.seal_key), {
+            impact: { coefficientE9: BigInt(each.coefficient), priceE9: BigInt(each.price) },
+            rulesCombine: each.sum_rules ? "sum" : "best",
+          }, each.incidents.map(([first, count, good, bad]) => (
+            { first, count, good: BigInt(good), valid: BigInt(good) + BigInt(bad) }))))),
+        })""",
+        {"proof": proof, "claims": claims},
+    )
+    assert found == {
+        "circuit": proof["circuit_id"],
+        "leaf": proof["leaf"],
+        "roots": [each["signals"][5] for each in claims],
+    }
+
+
 # --- terms -------------------------------------------------------------------------------------
 
 _READ = """
