@@ -10,6 +10,8 @@ from pathlib import Path
 
 _LIES = "circuits/test_lies.py"
 _REFUSED = f"{_LIES}::test_a_lie_is_refused_and_only_by_the_checks"
+_TWO = "contracts/test_two_proofs.py"
+_CREDITS = "unit/attest/test_incident_checks.py"
 _INCIDENTS = "circuits/test_incident_credit.py::test_a_lie_is_refused_and_only_by_the_checks"
 _WEEK = "circuits/test_larger_circuits.py"
 _AGREE = "circuits/test_verifiers_agree.py::test_all_verifiers_give_the_verdict_of_the_vector"
@@ -54,6 +56,29 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
     "incidents in another order": (f"{_INCIDENTS}[incidents_in_another_order]",),
     "requests of incidents that wrap around r": (f"{_INCIDENTS}[requests_that_wrap_to_a_small_amount]",),
     "a coefficient out of range": (f"{_INCIDENTS}[coefficient_that_wraps_to_nothing]",),
+    "the proof of the tiers alone, as a credit": (
+        f"{_TWO}::test_the_first_proof_alone_is_refused",
+        f"{_CREDITS}::test_a_proof_that_says_something_else_fails_by_name[no second proof]",
+        f"{_CREDITS}::test_a_proof_that_says_something_else_fails_by_name[the tiers are the credit]",
+        f"{_CREDITS}::test_a_transaction_with_the_first_proof_alone_is_no_anchor",
+    ),
+    "a second proof of another statement, of other terms or of other tiers": (
+        f"{_TWO}::test_a_second_proof_about_something_else_is_refused[another ctx]",
+        f"{_TWO}::test_a_second_proof_about_something_else_is_refused[another amount of the tiers]",
+        f"{_TWO}::test_a_second_proof_about_something_else_is_refused[other terms]",
+        f"{_TWO}::test_a_second_proof_of_another_period_is_refused",
+        f"{_CREDITS}::test_a_proof_that_says_something_else_fails_by_name[another ctx]",
+        f"{_CREDITS}::test_a_proof_that_says_something_else_fails_by_name[another amount of the tiers]",
+    ),
+    "swapped circuits, proofs or verifiers": (
+        f"{_TWO}::test_swapped_circuits_are_refused",
+        f"{_TWO}::test_a_circuit_that_nobody_agreed_to_is_refused",
+        f"{_CREDITS}::test_swapped_proofs_fail",
+    ),
+    "incidents that are kept back": (f"{_CREDITS}::test_incidents_that_are_kept_back_show_in_what_they_leave",),
+    "too many incidents to prove, and no proof": (
+        f"{_CREDITS}::test_more_than_64_incidents_cannot_be_claimed_to_leave_the_proof_out",
+    ),
     # --- proofs and keys ---
     "a proof under a key without contribution": (
         "unit/attest/test_verification_key.py::test_a_key_under_which_anyone_forges_is_refused",

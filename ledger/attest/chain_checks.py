@@ -82,7 +82,10 @@ class Anchorage:
 
     def event(self) -> str:
         verifier = to_checksum_address(self._verifier_in_event)
-        return f"the registry emitted StatementRecorded with this slaId, ctx and leaf, checked by {verifier}"
+        found = f"the registry emitted StatementRecorded with this slaId, ctx and leaf, checked by {verifier}"
+        if self._case.second is None:
+            return found
+        return f"{found}, and IncidentCreditRecorded, checked by {to_checksum_address(self._incident_verifier)}"
 
     def record(self) -> str:
         require(any(self._slot), "the registry holds no record of this statement")

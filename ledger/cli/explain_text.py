@@ -41,6 +41,8 @@ def print_explanation(found: _Row) -> None:
             click.echo(f"{number:>3}. {says}")
             for line in result:
                 click.echo(f"       {line}")
+        if statement["attestable"] and any(step["step"] == "impact" for step in found["credit"]["steps"]):
+            click.echo("Two proofs show it: one the tiers' exact amount, the other, by incidents_64, this credit.")
     _violations(found["violations"])
     _lines(found["credit_lines"], restates=found["restatement"] is not None)
 

@@ -41,13 +41,20 @@ WORKED_BY = "`sla-ledger up` on this directory settles it, or the workers where 
     help="With --proving-keys: make those for periods of up to so many windows, too. 750, a month of hours, take some "
     "minutes.",
 )
+@click.option(
+    "--incidents",
+    is_flag=True,
+    help="With --proving-keys: make that of incident credits, too, which agreements with an impact rule need.",
+)
 @AS_JSON
-def init(data_dir: Path, database_url: str | None, proving_keys: bool, windows: int, as_json: bool) -> None:
+def init(
+    data_dir: Path, database_url: str | None, proving_keys: bool, windows: int, incidents: bool, as_json: bool
+) -> None:
     """Make a data directory: its keys, its database and the log's first key. One that is there stays as it is."""
     with opened(data_dir, database_url, create=True) as services:
         if proving_keys:
             services.guest_seed()
-            services.warm_provers(windows)
+            services.warm_provers(windows, incidents=incidents)
         origin, vkey = services.log_signer.origin, services.log_signer.identity.first_key.vkey()
     if as_json:
         print_json({"data": str(data_dir), "origin": origin, "log_vkey": vkey})

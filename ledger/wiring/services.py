@@ -31,6 +31,7 @@ from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.ceremony_keys import PinnedKeys, read_pins
 from ledger.attest.circuits import load_circuits
+from ledger.attest.incident_credit import INCIDENTS_CIRCUIT
 from ledger.attest.probe_checks import telemetry_signature_holds
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.attest.zk_keys import KeyCache
@@ -213,13 +214,14 @@ class Services:
             verify_telemetry=telemetry_signature_holds,
         )
 
-    def warm_provers(self, windows: int = 1) -> None:
-        """Load now, instead of with the first proof, the proving keys for periods of up to ``windows`` windows.
+    def warm_provers(self, windows: int = 1, *, incidents: bool = False) -> None:
+        """Load now, instead of with the first proof, the proving keys for periods of up to ``windows`` windows, and
+        that of incident credits if asked to.
 
         Those of longer periods take minutes and a gigabyte; whoever has none never pays for them. Raises
         ``ProverUnavailable``, and ``Refused`` where no circuit takes as many windows.
         """
-        for name in self.attestor.circuits_up_to(windows):
+        for name in (*self.attestor.circuits_up_to(windows), *((INCIDENTS_CIRCUIT,) if incidents else ())):
             self._provers[name].warm()
 
     def guest_seed(self) -> bytes:

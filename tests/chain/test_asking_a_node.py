@@ -76,10 +76,10 @@ class Recorded:
         anchor._chain.verify_and_record(ACCOUNTS.issuer, proved, now_s=self.settled.clock.now_ns() // 10**9)
 
 
-def record(node: Anvil) -> Recorded:
+def record(node: Anvil, terms: str = "agreement.yaml") -> Recorded:
     settled = Settled(memory_database())
     chain = chain_of(node, settled.database)
-    proof = settled.prove(0, chain.anchor)
+    proof = settled.prove(0, chain.anchor, terms=terms)
     before = node.height()
     settled.anchor(proof, chain.anchor)
     return Recorded(node, chain, settled, proof, before)
@@ -132,6 +132,30 @@ def test_what_is_not_final_is_said_and_is_no_full_success(node: Anvil) -> None:
     assert lines["final"].outcome is Outcome.ASSUMED
     assert "1 confirmations, not safe yet; it may be dropped" in lines["final"].detail
     assert exit_code(recorded.case, HttpNode(node.url).ask) is Exit.NOT_PINNED
+
+
+def test_both_proofs_of_an_incident_credit_are_found_and_both_verifiers(node: Anvil) -> None:
+    case, ask = record(node, "agreement-impact.yaml").case, HttpNode(node.url).ask
+    lines = said(case, ask)
+    assert {name for name, line in lines.items() if line.outcome is not Outcome.PASS} == {"final"}
+    assert lines["verifier"].detail.startswith("the verifiers 0x")
+
+    def changed(change: Callable[[list[Any]], object]) -> Ask:
+        def answer(method: str, *arguments: Any) -> Any:
+            found = ask(method, *arguments)
+            if method == "eth_getTransactionReceipt":
+                change(found["logs"])
+            return found
+
+        return answer
+
+    # Without the event of the credit a node shows the first proof alone; with another one, another credit.
+    assert failed(case, changed(lambda logs: logs.pop())) == {"event", "record", "verifier"}
+    assert failed(case, changed(lambda logs: logs[1]["topics"].__setitem__(3, "0x" + "07" * 32))) == {
+        "record",
+        "verifier",
+    }
+    assert failed(case, changed(lambda logs: logs.pop(0))) == {"event", "record", "verifier"}
 
 
 def test_a_transaction_that_was_reorganised_away_fails(node: Anvil) -> None:

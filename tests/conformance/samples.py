@@ -207,8 +207,8 @@ def statement_id(version: int = 1, *, sla_id: str = SLA_ID, day: int = 0) -> str
     return f"{sla_id[2:14]}.2023-12-{19 + day}.v{version}"
 
 
-def attestation(of: str) -> NewEvent:
-    payload = {
+def attestation(of: str, *, incidents: bool = False) -> NewEvent:
+    payload: dict[str, Any] = {
         "statement_id": of,
         "sla_id": SLA_ID,
         "circuit": "compliance_25x4",
@@ -222,6 +222,9 @@ def attestation(of: str) -> NewEvent:
         "verification_key": "e3" * 32,
         "dev_key": True,
     }
+    if incidents:
+        members = ("circuit_id", "signals", "proof_hash", "proof", "verification_key", "dev_key")
+        payload["incident_proof"] = {"circuit": "incidents_64", **{name: payload[name] for name in members}}
     return NewEvent("attestation_recorded", payload, START_NS)
 
 

@@ -69,6 +69,7 @@ events = st.lists(
             statement(2),
             statement(credit=None),
             attestation(statement_id()),
+            attestation(statement_id(2), incidents=True),
             anchor(statement_id()),
             anchor(statement_id(2)),
             violation("opened"),

@@ -110,6 +110,29 @@ def unproved(main_job: Callable[..., Data], tmp_path_factory: pytest.TempPathFac
     return main_job("unproved", "--agreement", str(terms))
 
 
+@pytest.fixture(scope="session")
+def of_incidents(main_job: Callable[..., Data], tmp_path_factory: pytest.TempPathFactory) -> Data:
+    """Terms that pay for incidents beside the tiers and do not show amounts: two proofs, and three salts."""
+    terms = tmp_path_factory.mktemp("terms") / "agreement.yaml"
+    public = (EXAMPLES / "agreement-impact.yaml").read_text()
+    terms.write_text(public.replace("credit_visibility: public", "credit_visibility: committed"))
+    return main_job("incidents", "--agreement", str(terms))
+
+
+def test_a_credit_of_incidents_is_proved_twice_recorded_once_and_verifies(of_incidents: Data) -> None:
+    bundle = of_incidents.bundle
+    assert of_incidents.verify(opening=True) == 0
+    circuits = {bundle[name]["manifest"]["circuit_id"] for name in ("proof", "incident_proof")}
+    assert {each["circuit_id"] for each in of_incidents.trust["circuits"]} == circuits
+    assert [bundle[name]["circuit"] for name in ("proof", "incident_proof")] == ["compliance_25x4", "incidents_64"]
+    assert bundle["statement"]["payload"]["credit"] == {"currency": "CNY", "minor_units": "19600"}
+    assert {bundle["proof"]["signals"][1], bundle["incident_proof"]["signals"][1]}.isdisjoint({"19600", "145000000"})
+    forged = Forger(bundle, Secrets.of_data(of_incidents.folder))
+    forged.bundle["incident_proof"]["credit_salt"] = bundle["credit_salt"]
+    report = verification.verify_bundle(verification.read_bundle(forged.sign()), of_incidents.trust)
+    assert failed(report) == {"incident credit"}
+
+
 def test_the_bundle_verifies_down_to_every_window(proved: Data) -> None:
     assert proved.verify(opening=True) == 0
     assert main(["verify", str(proved.folder / "bundle.json")]) == 3

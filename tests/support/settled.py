@@ -20,6 +20,7 @@ from ledger.app.statements import issue_statement
 from ledger.app.windows import evaluate_windows
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
+from ledger.attest.pair import pair_id
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
@@ -39,10 +40,13 @@ class ForgingAttestor(CircuitAttestor):
 
     def __init__(self) -> None:
         super().__init__(load_circuits(resource_dir("circuits")), {})
-        self.trapdoor = Trapdoor()
+        self.trapdoor, self.incidents = Trapdoor(), Trapdoor("incidents")
         self.circuit_id = circuit_id(constructor_words(self.trapdoor.verification_key))
+        self.incident_circuit_id = circuit_id(constructor_words(self.incidents.verification_key))
 
     def circuit_ids(self, agreement: Agreement) -> tuple[bytes, ...]:
+        if agreement.compensation.impact is not None:
+            return (pair_id(self.circuit_id, self.incident_circuit_id),)
         return (self.circuit_id,)
 
     def attest(
@@ -67,7 +71,13 @@ class ForgingAttestor(CircuitAttestor):
         signals = (0xAA | len(windows) << 8 | len(windows) << 18, 5, ctx, curve_order - 5, terms, curve_order - 7)
         proof = self.trapdoor.forge(signals)
         key = self.trapdoor.verification_key
-        return Attestation("compliance_25x4", self.circuit_id, signals, proof, keccak(proof), key, dev_unsafe=True)
+        second = None
+        if agreement.compensation.impact is not None:
+            shown = (0, 7, ctx, signals[1], terms, curve_order - 9)
+            other, name = self.incidents.forge(shown), self.incident_circuit_id
+            known = self.incidents.verification_key
+            second = Attestation("incidents_64", name, shown, other, keccak(other), known, dev_unsafe=True)
+        return Attestation("compliance_25x4", self.circuit_id, signals, proof, keccak(proof), key, True, second)
 
 
 @dataclass
@@ -78,9 +88,9 @@ class Settled:
     attestor: ForgingAttestor = field(default_factory=ForgingAttestor)
     clock: StepClock = field(default_factory=StepClock)
 
-    def prove(self, n: int, anchor: Anchor, *, record_each: bool = True) -> str:
+    def prove(self, n: int, anchor: Anchor, *, record_each: bool = True, terms: str = "agreement.yaml") -> str:
         """Settle the ``n``-th agreement's day and prove it for a chain; the id of the proof's event."""
-        agreement = _agreement(n)
+        agreement = _agreement(n, terms)
         period = period_named(agreement, DAY)
         registration = registration_of(agreement, self.attestor, period, terms_version=1)
         assert registration is not None
@@ -159,8 +169,8 @@ class Settled:
             return [event for event in tx.events.stream(stream) if event.type == kind]
 
 
-def _agreement(n: int) -> Agreement:
-    return Agreement.from_document(signed_agreement(nonce=f"0x{n + 1:064x}"))
+def _agreement(n: int, terms: str = "agreement.yaml") -> Agreement:
+    return Agreement.from_document(signed_agreement(terms, nonce=f"0x{n + 1:064x}"))
 
 
 ACCOUNTS = {"deployer": DEPLOYER, "issuer": ISSUER}

@@ -23,8 +23,10 @@ from ledger.domain.interval import Interval
 from ledger.domain.window import Cell
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.data_directory import DATA_FORMAT
+from tests.support.office import Office
 from tests.unit.app.conftest import find_requests, log, make_desk, read_rows, row
 from tests.unit.app.test_settling import record
+from tests.unit.domain.samples import document
 from tests.unit.domain.test_budget import judged
 from tests.unit.domain.test_explanation import BY_FACTOR, BY_TABLE, ROWS, explained, terms
 
@@ -39,6 +41,18 @@ def test_every_step_of_a_proved_breach_is_shown(capsys: pytest.CaptureFixture[st
         assert f"{result['good']}/{result['valid']}" in shown
     whole, cents = divmod(int(payload["credit"]["minor_units"]), 100)
     assert f"the credit: {whole}.{cents:02} {payload['credit']['currency']}" in shown
+
+
+def test_a_credit_of_incidents_says_which_proof_is_of_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compensation = document("agreement-impact.yaml")["compensation"]
+    office = Office("agreement-impact.yaml", compensation=compensation).at_the_end()
+    (tmp_path / "bundle.json").write_bytes(office.hand_in(row("slow", ttft_s=0.9)).close().evidence().bundle)
+    assert main(["explain", str(tmp_path / "bundle.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "Impact: valid requests of each incident" in shown
+    assert "Two proofs show it: one the tiers' exact amount, the other, by incidents_64, this credit." in shown
+    assert main(["explain", str(VECTORS / "bundle.json")]) == 0
+    assert "Two proofs" not in capsys.readouterr().out
 
 
 def test_the_page_shows_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
