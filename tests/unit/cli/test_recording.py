@@ -174,7 +174,7 @@ def test_the_digest_is_what_the_customer_signs(data: Path, capsys: pytest.Captur
         (["observe", str(EXAMPLES / "requests.ndjson"), "--period", PERIOD, "--span", "a/b"], "bad_input"),
         (["observe", "absent.ndjson"], "request_log_unusable"),
         (["agreements", "add", str(EXAMPLES / "agreement.yaml"), "--registration-signature", "0x12"], "bad_input"),
-        (["agreements", "digest", str(EXAMPLES / "agreement-impact.yaml")], "bad_input"),
+        (["agreements", "digest", str(EXAMPLES / "providers" / "alibaba-creation-workshop.yaml")], "bad_input"),
     ],
 )
 def test_what_cannot_be_used_is_refused(
