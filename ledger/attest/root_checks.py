@@ -6,7 +6,8 @@ chain; it shows nothing about the proof. The leaf is worked out from the stateme
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from ledger.attest import evm_tx
@@ -18,6 +19,7 @@ from ledger.attest.json_rpc import Ask
 from ledger.attest.keccak import address_word
 from ledger.attest.report import CHAIN, UNREADABLE, Line, Outcome
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.errors import SlaLedgerError
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.hasher import leaf_hash
@@ -25,6 +27,9 @@ from ledger.merkle.verify import verify_inclusion
 
 ASKED: Final = ("root", "root's block", "root's finality")
 """What a node of its chain is asked about a root, by the ends of the names of the lines."""
+
+SEALS: Final = "seals"
+"""How the name of the line ends that bounds when blocks were sealed by a chain's clock."""
 
 _ANCHORED_AT: Final = "anchoredAt(address,bytes32)"
 
@@ -127,11 +132,21 @@ class _RootAnchorage(Anchorage):
         self._root = root
 
     def published(self) -> str:
+        return f"the registry {self._registry} has the batch since Unix second {self._anchored_s}"
+
+    def sealed(self) -> str:
+        """The statement names the telemetry root, so what it is counted from is no younger than its batch."""
+        bound = format_instant_ns(self._anchored_s * SECOND_NS)
+        return f"every block was sealed no later than {bound}, when the statement that names them was published"
+
+    @cached_property
+    def _anchored_s(self) -> int:
         node = batch_node(_checkpoint(self._case, self._root), bytes.fromhex(self._root["batch_root"][2:]))
         issuer = self._root["issuer"]
         at_s = int.from_bytes(self._call(_ANCHORED_AT, address_word(issuer, "issuer"), node), "big")
-        require(at_s != 0, f"{issuer} published no such batch at the registry {self._registry}")
-        return f"the registry {self._registry} has the batch since Unix second {at_s}"
+        # An instant has 63 bits of nanoseconds; a later one is no time that an honest chain shows.
+        require(0 < at_s < 2**63 // SECOND_NS, f"{issuer} published no such batch at the registry {self._registry}")
+        return at_s
 
     @property
     def _registry(self) -> str:
@@ -151,6 +166,14 @@ def roots_on_chain(case: Case, nodes: Nodes) -> Iterator[Line]:
         seen = _RootAnchorage(case, root, ask)
         for name, check in zip(ASKED, (seen.published, seen.block, seen.final), strict=True):
             yield asked_line(f"{CHAIN} {root['chain_id']}: {name}", check)
+        if case.bundle["telemetry"] is not None:
+            yield asked_line(f"{CHAIN} {root['chain_id']}: {SEALS}", seen.sealed)
+
+
+def unsure_when(bundle: Mapping[str, Any], standing: Collection[str]) -> str:
+    """What stays open of when the blocks were sealed; ``standing`` are the checks that passed."""
+    bounded = any(f"{CHAIN} {root['chain_id']}: {SEALS}" in standing for root in bundle.get("roots", ()))
+    return "how long before the batch root the blocks were sealed" if bounded else "when the blocks were sealed"
 
 
 def routed(case: Case, asks: Sequence[Ask]) -> tuple[Ask | None, Nodes, tuple[int, ...]]:

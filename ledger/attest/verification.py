@@ -378,7 +378,7 @@ def _not_established(
     if unasked:
         found.append(f"whether its batch roots stand on chain {', '.join(unasked)}")
     if bundle["telemetry"] is not None:
-        found.append("when the blocks were sealed, other than by the log's own clock")
+        found.append(f"{root_checks.unsure_when(bundle, standing)}, other than by the log's own clock")
     if not opened:
         proved = " beyond states, coverage and credit" if bundle["proof"] is not None else ""
         found.append(f"the stated counts{proved} (no opening was given)")

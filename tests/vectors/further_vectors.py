@@ -17,6 +17,7 @@ from ledger.attest.case import Case
 from ledger.attest.incident_credit import IncidentClaim, evaluate_incidents, incident_root, total_commit
 from ledger.attest.keccak import keccak256
 from ledger.attest.opening import windows_opened
+from ledger.attest.pair import OneProof, statement_name
 from ledger.attest.statement import Context
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import payload_commitment
@@ -171,6 +172,38 @@ def _batch(found: Checkpoint, leaves: Sequence[bytes]) -> dict[str, Any]:
         "paths": [[sibling.hex() for sibling in batch.path(leaf)] for leaf in leaves],
         "log_id": log_id(found.origin).hex(),
         "batch_node": batch_node(found, batch.root).hex(),
+    }
+
+
+def pair(case: Case) -> Any:
+    """Section 10: what names a statement with two proofs; the second is the next day's, with other signals of the same
+    ctx and termsHash, since nothing here looks into it."""
+    first, other = case.one, Case(examples.bundle("bundle_next_day"))
+    signals = (3 | 7 << 8, 400_000, case.ctx, case.signals.credit, case.signals.terms_hash, 42)
+    second = OneProof(keccak256(b"incidents"), signals, other.one.proof)
+    name, span = statement_name(first, second), case.period.interval
+    recording = evm_tx.Recording(
+        sla_id=case.sla_id,
+        start_ns=span.start_ns,
+        end_ns=span.end_ns,
+        terms_version=1,
+        statement_version=1,
+        prev_ctx=0,
+        prev_signals_hash=bytes(32),
+        circuit_id=first.circuit_id,
+        signals=first.signals,
+        proof=first.proof,
+        incidents=second,
+    )
+    return {
+        "incident_circuit_id": second.circuit_id.hex(),
+        "incident_signals": [str(value) for value in signals],
+        "incident_proof": second.proof.hex(),
+        "circuit_id": name.circuit_id.hex(),
+        "signals_hash": name.signals_hash.hex(),
+        "proof_hash": name.proof_hash.hex(),
+        "leaf": name.leaf(case.ctx).hex(),
+        "call_data": evm_tx.record_calldata(recording).hex(),
     }
 
 

@@ -179,6 +179,9 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
     "a part before a notice": lambda: parts().evidence(),
     "published on two chains": lambda: published(10, 31337),
     "published on a chain nobody pins": lambda: published(10, 99),
+    "incidents, published": lambda: (
+        Office(**paid(rules=[TIERS, IMPACT])).at_the_end().hand_in(failed("a", at(10))).close()
+    ).evidence(published_on=[10]),
     "withheld, and published": lambda: Office().at_the_end().close().evidence(published_on=[10]),
     "counts left open": undecided,
     "five objectives": lambda: day(**many_objectives(5)),
@@ -186,6 +189,13 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
     "too little volume": lambda: day(failed("a", at(10)), **first_objective(minimum_valid=2)),
     "by the minute": lambda: day(failed("a", at(10)), **by_minute()),
     "an impact rule": lambda: day(failed("a", at(10)), row("b", at(12)), **paid(rules=[TIERS, IMPACT])),
+    "incidents alone": lambda: day(failed("a", at(10)), failed("b", at(11)), **paid(rules=[IMPACT], base="0.00")),
+    "no incidents": lambda: day(**paid(rules=[TIERS, IMPACT])),
+    "incidents of longer windows": lambda: day(
+        *(failed(f"f{hour}", at(hour)) for hour in (3, 4, 6, 13)),
+        **paid(rules=[IMPACT]),
+        **first_objective(window="PT2H"),
+    ),
     "a committed credit of incidents": lambda: day(
         failed("a", at(10)), failed("b", at(15)), **paid(rules=[IMPACT], credit_visibility="committed")
     ),

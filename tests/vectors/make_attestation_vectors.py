@@ -403,6 +403,7 @@ def _proof(case: Case) -> Any:
         "proof": proof.hex(),
         "proof_hash": statement.proof_hash(proof).hex(),
         "leaf": leaf.hex(),
+        "two proofs": further_vectors.pair(case),
         "versions": further_vectors.versions(case),
         "small batches": further_vectors.small_batches(case, leaf),
         "batch": _batch(case, [leaf, beside, *(keccak256(bytes([n])) for n in range(3))]),

@@ -16,7 +16,7 @@ from tests.vectors import outsider_chain as chain
 from tests.vectors import outsider_log as log
 from tests.vectors.outsider_credit import STATES, differences, possible_states, price, same, trace
 from tests.vectors.outsider_hashes import R, h, keccak, poseidon, signed_root, tag, words
-from tests.vectors.outsider_incidents import full_trace, require_amount, require_second, rule_of
+from tests.vectors.outsider_incidents import LISTED, counted, full_trace, require_amount, require_second, rule_of
 from tests.vectors.outsider_shapes import BadInput, jcs, read, require_shape
 from tests.vectors.outsider_terms import Period, Span, Terms, of_date, union
 
@@ -559,6 +559,11 @@ class Bundle:
             cells = [window["cells"][objective["id"]] for window in given["windows"]]
             good, bad = (sum(cell[name] for cell in cells) for name in ("good", "bad"))
             assert (found["good"], found["valid"], "undecided" in found) == (good, good + bad, False)
+        rule = rule_of(self.terms)
+        if rule is not None and not self.withheld:
+            cells = [window["cells"][ids[rule.objective]] for window in given["windows"]]
+            listed = [tuple(each[name] for name in LISTED) for each in said["trace"]["incidents"]]
+            assert counted(self.terms, [(cell["good"], cell["bad"]) for cell in cells]) == listed
         self.verdict()
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.vectors.outsider_credit import fraction, price, rounded, trace
 from tests.vectors.outsider_hashes import R, h, poseidon, tag
-from tests.vectors.outsider_terms import Period, Terms, ppb, scaled
+from tests.vectors.outsider_terms import Period, Terms, ppb, scaled, seconds
 
 LISTED = ("first_window", "windows", "good", "valid")
 
@@ -70,6 +70,26 @@ def full_trace(terms: Terms, period: Period, results: list[Any], said: Any) -> d
         "payable": payable,
         "credit": str(rounded(capped, terms.paid["rounding"]) if payable else 0),
     }
+
+
+def counted(terms: Terms, counts: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """The incidents of good and bad counts of every window: as long as they can be, with first window, number of
+    windows, good and valid."""
+    rule = rule_of(terms)
+    assert rule is not None
+    objective, found = terms.objectives[rule.objective], list[tuple[int, ...]]()
+    step = seconds(objective["window"]) // terms.window if "window" in objective else 1
+    for first in range(0, len(counts), step):
+        group = counts[first : first + step]
+        good, bad = (sum(each[side] for each in group) for side in (0, 1))
+        if not breaks(objective, good, bad):
+            continue
+        run: tuple[int, ...] = (first, len(group), good, good + bad)
+        if found and found[-1][0] + found[-1][1] == first:
+            begin, *before = found.pop()
+            run = (begin, *(one + other for one, other in zip(before, run[1:], strict=True)))
+        found.append(run)
+    return found
 
 
 def breaks(objective: Any, good: int, bad: int) -> bool:

@@ -136,6 +136,26 @@ def test_the_leaf_of_a_statement() -> None:
     assert [batched(bytes.fromhex(PROOF["leaf"]), 32)] == [[bytes.fromhex(PROOF["batch"]["leaves"][0])]]
 
 
+def test_what_names_a_statement_with_two_proofs() -> None:
+    given, place = PROOF["two proofs"], VECTORS["9 context"][0]
+    first, second = (bytes.fromhex(each) for each in (PROOF["circuit_id"], given["incident_circuit_id"]))
+    proofs = [bytes.fromhex(each) for each in (PROOF["proof"], given["incident_proof"])]
+    signals = [numbers(each) for each in (PROOF["signals"], given["incident_signals"])]
+    hashes = keccak(words(*signals[0], *signals[1])), keccak(proofs[0] + proofs[1])
+    pair = keccak(words(keccak(b"sla-ledger/circuit-pair/v1"), first, second))
+    assert (pair.hex(), *(each.hex() for each in hashes)) == tuple(
+        given[name] for name in ("circuit_id", "signals_hash", "proof_hash")
+    )
+    leaf = keccak(keccak(words(keccak(b"sla-ledger/leaf/v1"), signals[0][2], *hashes, pair)))
+    assert leaf.hex() == given["leaf"]
+    period = int(place["start_ns"]), int(place["end_ns"])
+    body = words(place["sla_id"], *period, 1, 1, 0, bytes(32), first, *signals[0]) + proofs[0]
+    body += words(second, *signals[1]) + proofs[1]
+    statement = outsider_chain.RECORD.removeprefix("verifyAndRecord(").removesuffix(")")
+    name = f"verifyAndRecordWithIncidents({statement},(bytes32,uint256[6],uint256[8]))"
+    assert given["call_data"] == (keccak(name.encode())[:4] + body).hex()
+
+
 @pytest.mark.parametrize(("at", "kind"), [(0, "statement_issued"), (1, "exclusion_recorded")])
 def test_payloads_of_other_types_open_their_commitments(at: int, kind: str) -> None:
     require_event(ENTRY["other entries"][at], kind)

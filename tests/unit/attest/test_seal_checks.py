@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from ledger.attest.verification import Line, Outcome
-from ledger.domain.instant import SECOND_NS
+from ledger.attest.verification import Line, Outcome, read_bundle, read_trust, verify_bundle
+from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from tests.support import examples
 from tests.support.forging import Forger
+from tests.support.office import trust
+from tests.vectors.kinds import evidence
 
 EARLIER = "01a22878-3ec8-7a03-907e-8e061aae31bc"
 GRACE_NS = 72 * 3600 * SECOND_NS
@@ -66,3 +69,32 @@ def test_a_block_that_was_sealed_anew_is_said_to_be_with_its_reason() -> None:
 
 def test_the_log_s_own_clock_is_not_evidence_to_others() -> None:
     assert any("the log's own clock" in each for each in examples.verified(sealed(0)).not_established)
+
+
+def test_a_root_bounds_when_the_blocks_were_sealed_by_the_clock_of_its_chain() -> None:
+    """The statement that a batch covers names the telemetry root, so its blocks are no younger than the batch."""
+    made = evidence("published on two chains")
+    bundle = read_bundle(made.bundle)
+    at_s = parse_instant_ns("2023-06-20T07:00:00Z") // SECOND_NS
+
+    def knows_roots(method: str, *params: Any) -> Any:
+        """A node of chain 10 that answers for the registry alone."""
+        if method == "eth_chainId":
+            return "0xa"
+        return "0x" + at_s.to_bytes(32, "big").hex() if method == "eth_call" else None
+
+    report = verify_bundle(bundle, read_trust(trust()), asks=[knows_roots])
+    (found,) = (line for line in report.lines if line.check == "chain 10: seals")
+    assert found.outcome is Outcome.PASS
+    assert found.detail.startswith("every block was sealed no later than 2023-06-20T07:00:00")
+    assert any(
+        each.startswith("how long before the batch root the blocks were sealed") for each in report.not_established
+    )
+    unasked = verify_bundle(bundle, read_trust(trust()))
+    assert any(each.startswith("when the blocks were sealed") for each in unasked.not_established)
+
+    def knows_nothing(method: str, *params: Any) -> Any:
+        return "0xa" if method == "eth_chainId" else "0x" + bytes(32).hex()
+
+    report = verify_bundle(bundle, read_trust(trust()), asks=[knows_nothing])
+    assert [line.outcome for line in report.lines if line.check == "chain 10: seals"] == [Outcome.FAIL]
