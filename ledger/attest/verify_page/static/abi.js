@@ -22,7 +22,7 @@ export function addressWord(address, name) {
   return fromHex(address.slice(2).padStart(64, "0"));
 }
 
-export function isChecksumAddress(address) {
+function isChecksumAddress(address) {
   return /^0x[0-9a-fA-F]{40}$/.test(address) && checksumAddress(fromHex(address.slice(2))) === address;
 }
 

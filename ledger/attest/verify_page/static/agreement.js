@@ -83,7 +83,7 @@ export function readAgreement(document, endedOn = null) {
   return { ...terms, periods: endedOn === null ? terms.whole : gridOf(terms, endedOn) };
 }
 
-/** The document without its signatures, in the bytes that are hashed and signed. */
+/** The first instant of a local day of an agreement. */
 export function dayNs(terms, day) {
   return dayStartNs(day, loadZone(terms.timezone), terms.dayStartS);
 }

@@ -1,5 +1,5 @@
-// What is paid beside tiers and impacts, as far as totals alone say it: rules for lost time without their incidents, and
-// the caps of scopes.
+// What is paid beside tiers and impacts, as far as totals alone say it: rules for lost time without their incidents,
+// and the caps of scopes.
 
 import { capLimit } from "./compensation.js";
 import { BASIS_POINTS, Fraction, PARTS_PER_BILLION, largest, smaller, sum } from "./money.js";

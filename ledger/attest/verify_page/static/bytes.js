@@ -55,7 +55,3 @@ export function fromBase64(text) {
     return null;
   }
 }
-
-export function toBase64(bytes) {
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-}

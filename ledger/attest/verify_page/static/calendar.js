@@ -1,4 +1,4 @@
-// Local dates of an IANA zone as UTC instants. Dates are whole days since 1970-01-01, instants are seconds or nanoseconds.
+// Local dates of an IANA zone as UTC instants. Dates are whole days since 1970-01-01, instants seconds or nanoseconds.
 // The zone rules are those of the tzdata release in the page and never the browser's, so that two verifiers agree.
 
 import { fromBase64 } from "./bytes.js";
@@ -23,8 +23,8 @@ export function loadZone(name) {
 }
 
 /**
- * The first instant of a local day, which starts `startS` seconds after midnight by the wall clock. Where the clock jumps
- * over that time the day starts with the jump; where it comes twice, with the first.
+ * The first instant of a local day, which starts `startS` seconds after midnight by the wall clock. Where the clock
+ * jumps over that time the day starts with the jump; where it comes twice, with the first.
  */
 export function dayStartNs(day, zone, startS = 0) {
   const key = `${day}/${startS}`;
@@ -92,7 +92,7 @@ export function parseInstantNs(text) {
   return ns;
 }
 
-export function floorNs(value, by) {
+function floorNs(value, by) {
   const quotient = value / by;
   return value % by < 0n ? quotient - 1n : quotient;
 }

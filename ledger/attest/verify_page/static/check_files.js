@@ -4,8 +4,8 @@ import { BadInput } from "./refusal.js";
 import { exitCode, readBundle, readOpening, readTrust, verifyBundle } from "./verify.js";
 
 /**
- * `{ exitCode, lines, notEstablished, bundle }` of the bytes of a bundle and, where they are given, of a trust file and an
- * opening. Exit code 2 with `problem` is for a file that cannot be used. `said(line)` is called as each line is there.
+ * `{ exitCode, lines, notEstablished, bundle }` of the bytes of a bundle and, where they are given, of a trust file and
+ * an opening. Exit code 2 with `problem` is for a file that cannot be used. `said(line)` is called as each line is there.
  */
 export async function checkFiles({ bundle, trust = null, opening = null, acceptDev = false, said }) {
   let read;

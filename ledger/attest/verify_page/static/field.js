@@ -1,4 +1,4 @@
-// The scalar field of BN254, and why nothing is reduced: a value and the value plus r would be one element and two texts.
+// The scalar field of BN254. Nothing is reduced: a value and the value plus r would be one element and two texts.
 
 import { Refusal } from "./refusal.js";
 
@@ -19,7 +19,7 @@ export function requireUint(value, bits, name) {
 
 export const modulo = (value, modulus) => ((value % modulus) + modulus) % modulus;
 
-export function power(base, exponent, modulus) {
+function power(base, exponent, modulus) {
   let result = 1n;
   for (let [rest, square] = [exponent, base]; rest; rest >>= 1n, square = (square * square) % modulus) {
     if (rest & 1n) result = (result * square) % modulus;

@@ -138,8 +138,8 @@ export function signalsHash(values) {
 }
 
 /**
- * How registry and batches name a statement with one proof, or with a second one of its incident credit; each of `proofs` has
- * `circuitId`, `signals` and `proof`. The leaf is hashed twice, so that it is never a node.
+ * How registry and batches name a statement with one proof, or with a second one of its incident credit; each of `proofs`
+ * has `circuitId`, `signals` and `proof`. The leaf is hashed twice, so that it is never a node.
  */
 export function nameOf(ctx, proofs) {
   const circuits = proofs.map((each) => bytes32Word(fromHex(each.circuitId), "circuit_id"));

@@ -10,7 +10,7 @@ import { require } from "./refusal.js";
 const [G1, G2] = [bn254.G1.Point, bn254.G2.Point];
 const SIGNAL_COUNT = 6;
 
-/** A key of a shape-checked document; throws on a point off its curve or group, and on a key that anyone can forge under. */
+/** A key of a shape-checked document; throws on a point off its curve or group, and on a key that all can forge under. */
 export function readKey(document) {
   const key = {
     document,

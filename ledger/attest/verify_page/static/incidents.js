@@ -7,7 +7,7 @@ import { tables } from "./tables.js";
 
 const NUMBERS = ["first_window", "windows", "good", "valid"];
 
-/** The incidents that a statement lists, with what follows from each; throws where they cannot be those of the period. */
+/** The incidents that a statement lists, with what follows from each; throws where they cannot be the period's. */
 export function statedIncidents(found) {
   const listed = found.issued.trace.incidents;
   require(Array.isArray(listed), "the trace lists no incidents, and the terms pay for them");

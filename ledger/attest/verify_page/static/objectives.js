@@ -8,7 +8,7 @@ import { tables } from "./tables.js";
 
 const SCORE_UNITS = 1000n;
 const WITH_WINDOW = ["total_ratio", "exact_quantile", "graded_score-v1"];
-export const LATENCIES = ["first_token_latency", "response_latency"];
+const LATENCIES = ["first_token_latency", "response_latency"];
 
 /** The objectives of a shape-checked document whose windows last `baseSeconds`; throws naming the field. */
 export function readObjectives(documents, baseSeconds) {

@@ -34,7 +34,7 @@ class VerifyPage {
   constructor(document) {
     this.document = document;
     this.given = { bundle: null, trust: null, opening: null };
-    // The check that is shown, and what was given since the files were last forgotten: later ones overtake earlier ones.
+    // The check that is shown, and since when files were last forgotten: what is later overtakes what is earlier.
     this.run = 0;
     this.generation = 0;
   }

@@ -1,4 +1,4 @@
-// Batch roots: that the issuer published the statement beside a state of its ledger, on each chain that the bundle names.
+// Batch roots: that the issuer published the statement beside a state of its ledger, on each chain the bundle names.
 // They show nothing about the proof. The leaf is worked out from the statement, never taken from the bundle.
 
 import { compareBytes, concat, equal, fromHex, utf8 } from "./bytes.js";

@@ -63,7 +63,7 @@ function requireExcluded(found) {
   require(issued.excluded === excluded, message);
 }
 
-/** Of each window, whether what the statement honours covers it whole: proofs count such windows and do not say which. */
+/** Of each window, whether what the statement honours covers it whole: proofs count such windows, and no more. */
 export function leftOut({ issued, windows }) {
   const honouredParts = (issued.exclusions ?? []).filter((each) => each.honoured !== null).map(claimedBy);
   const takenOut = union(honouredParts);

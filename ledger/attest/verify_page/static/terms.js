@@ -21,7 +21,7 @@ export function termsHashOf(agreement) {
 }
 
 /** The 48 inputs. */
-export function preimage({ docSha256, collectorKey, compensation, floorBps, objectives }) {
+function preimage({ docSha256, collectorKey, compensation, floorBps, objectives }) {
   const slots = Array.from({ length: OBJECTIVES }, (_, m) => objectives[m] ?? null);
   const tiersOf = (slot) => (slot && compensation.tiered?.get(slot.id)) ?? [];
   const row = (slot, member) => Array.from({ length: TIERS }, (_, k) => tiersOf(slot)[k]?.[member] ?? 0n);

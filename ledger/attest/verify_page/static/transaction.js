@@ -1,6 +1,6 @@
 // A raw transaction, offline: who signed it, and whether it records exactly this statement. Decoding is strict, so that
-// one transaction has one spelling: minimal RLP, exactly the fields of its type, low s (EIP-2). Types: 0 where it names its
-// chain (EIP-155), 1 (EIP-2930), 2 (EIP-1559) and 4 (EIP-7702).
+// one transaction has one spelling: minimal RLP, exactly the fields of its type, low s (EIP-2). Types: 0 where it names
+// its chain (EIP-155), 1 (EIP-2930), 2 (EIP-1559) and 4 (EIP-7702).
 
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 

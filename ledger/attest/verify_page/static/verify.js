@@ -76,8 +76,8 @@ export async function verifyBundle(bundle, trust = null, opening = null, said = 
 }
 
 /**
- * How `sla-ledger verify` ends: 0 all checks hold against the pins, 1 one failed, 3 consistent, but something is assumed
- * or (here alone) a check that the command makes was not made.
+ * How `sla-ledger verify` ends: 0 all checks hold against the pins, 1 one failed, 3 consistent, but something is
+ * assumed or (here alone) a check that the command makes was not made.
  */
 export function exitCode({ lines }, acceptDev) {
   if (lines.some((line) => line.outcome === "FAIL")) return 1;
