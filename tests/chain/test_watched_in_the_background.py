@@ -31,6 +31,7 @@ from ledger.settings import ChainSettings
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.chain import ChainAccounts, RpcChain
 from tests.chain.conftest import ACCOUNTS, chain_of, recordings, sent
+from tests.chain.test_asking_a_node import Recorded
 from tests.chain.test_bad_nodes import impatient
 from tests.chain.test_recorded_by_the_customer import record_as_customer
 from tests.chain.test_watching import anchored, of_customer
@@ -178,6 +179,8 @@ def test_a_deep_reorganisation_is_mended_exactly_once(node: Anvil, settled: Sett
     assert background.waiting() == [], "one look alone says nothing for good"
     background.look(3)
     assert len(background.waiting()) == 2
+    recorded = Recorded(node, chain, settled, proof, 0)
+    assert recorded.case.bundle["anchor"] is None, "it stands nowhere, as far as the log knows"
     background.mend()
     assert len(recordings(node, chain.anchor.registry)) == 2
     assert len(set(recordings(node, chain.anchor.registry))) == 2
@@ -187,6 +190,7 @@ def test_a_deep_reorganisation_is_mended_exactly_once(node: Anvil, settled: Sett
     (undone,) = settled.events(proof, "anchor_undone")
     before, after = settled.events(proof, "anchor_confirmed")
     assert undone.payload["block_hash"] == before.payload["block_hash"] != after.payload["block_hash"]
+    assert recorded.case.bundle["anchor"]["block_hash"] == after.payload["block_hash"], "and it is signed anew"
     receipt = node.call("eth_getTransactionReceipt", after.payload["tx_hash"])
     assert receipt["blockHash"] == after.payload["block_hash"]
     background.look(3)
