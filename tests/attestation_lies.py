@@ -20,6 +20,7 @@ _VERIFIER = "contracts/test_verifier.py"
 _BUNDLES = "unit/attest/test_verification_lies.py::test_a_lie_fails_in_its_check"
 _PROOFS = "unit/attest/test_verification_proof_lies.py"
 _ROOTS = "unit/app/test_roots.py"
+_WATCHED = "chain/test_watched_in_the_background.py"
 _NODE = "chain/test_asking_a_node.py"
 _ANCHORING = "chain/test_anchoring_on_a_node.py"
 
@@ -269,6 +270,21 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_NODE}::test_a_transaction_that_was_reorganised_away_fails",
         f"{_NODE}::test_a_bundle_that_says_something_else_than_the_chain_fails[a transaction that nobody sent]",
         f"{_NODE}::test_the_transaction_that_registered_the_terms_records_nothing",
+    ),
+    "an anchor that was confirmed and is undone": (
+        f"{_WATCHED}::test_a_deep_reorganisation_is_mended_exactly_once",
+        f"{_WATCHED}::test_what_was_restated_is_recorded_again_in_its_order",
+        f"{_WATCHED}::test_what_is_stuck_when_it_is_undone_is_replaced",
+        f"{_WATCHED}::test_two_that_look_at_once_undo_and_log_once",
+        f"{_WATCHED}::test_a_watcher_may_die_at_any_step",
+    ),
+    "a node that says once that an anchor is gone, or final": (
+        "unit/app/test_chain_watch.py::test_one_wrong_answer_undoes_nothing_and_two_looks_that_agree_do",
+        "unit/app/test_chain_watch.py::test_one_look_makes_no_anchor_final",
+        f"{_WATCHED}::test_through_a_node_that_answers_late_wrongly_or_twice",
+    ),
+    "a party that takes the place of a period's statement": (
+        f"{_WATCHED}::test_an_observer_takes_no_place_and_a_party_that_does_is_seen",
     ),
     "a batch published twice, or never": (
         "chain/test_roots.py::test_a_worker_may_die_at_any_step_of_a_batch",
