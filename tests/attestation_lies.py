@@ -216,6 +216,11 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_BUNDLES}[log: a second first version, of another tenant]",
     ),
     "a statement issued before its period was over": (f"{_BUNDLES}[log: issued before its period was over]",),
+    "less time to claim or dispute than the terms give": (
+        f"{_BUNDLES}[statement: less time to claim]",
+        f"{_BUNDLES}[statement: no time to claim, where the terms give some]",
+        "vectors/test_kinds.py::test_only_the_time_that_the_terms_give_is_taken",
+    ),
     "a period cut by a notice that the issuer gave afterwards": (
         "unit/attest/test_notice_checks.py::test_a_period_that_the_issuer_cut_afterwards_is_said_to_be",
     ),

@@ -21,6 +21,7 @@ from ledger.attest.incident_checks import replaced_signals_hash, require_replace
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import BLOCK_WINDOWS, TEST_CHAIN_IDS
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.claims import accepts_until_ns
 from ledger.domain.compensation import credit_trace
 from ledger.domain.event_types import EVENT_TYPES
 from ledger.domain.events import payload_commitment
@@ -86,6 +87,10 @@ def period(case: Case) -> str:
     require(issued["start_ns"] == str(span.start_ns), "start_ns is not the start of the period in its zone")
     require(issued["end_ns"] == str(span.end_ns), "end_ns is not the end of the period in its zone")
     require(issued["windows"] == case.window_count, f"the period has {case.window_count} windows")
+    said = issued.get("accepts_until_ns")
+    if said is not None or "deadline" in case.bundle["agreement"].get("settlement", {}):
+        until = str(accepts_until_ns(case.agreement, case.period))
+        require(said == until, f"accepts_until_ns is not {until}, until when the terms take claims and facts")
     require_excluded(case)
     counts_fit = issued["idle"] <= issued["observed"] <= case.window_count
     require(counts_fit, "window counts do not add up")

@@ -17,7 +17,19 @@ from tests.unit.app.conftest import signed_agreement
 DAY = "2023-06-14"
 PAID: Mapping[str, Any] = signed_agreement()["compensation"]
 OBJECTIVES: list[dict[str, Any]] = signed_agreement()["objectives"]
-JUNE = {"period": "P30D", "window": "PT48H", "effective": {"from": "2023-06-01", "until": "2023-07-31"}}
+
+
+def until(kind: str, count: int, mode: str = "claim") -> dict[str, Any]:
+    """Terms by which claims and facts are taken so long."""
+    return {"settlement": {"mode": mode, "deadline": {"kind": kind, "count": count}}}
+
+
+JUNE = {
+    "period": "P30D",
+    "window": "PT48H",
+    "effective": {"from": "2023-06-01", "until": "2023-07-31"},
+    **until("billing_cycles", 2),
+}
 MAINTENANCE: Mapping[str, Any] = {
     "maintenance": {
         "cap_minutes": 300,
@@ -50,7 +62,7 @@ def paid(**changes: Any) -> dict[str, Any]:
 
 def a_week_sealed_as_it_goes() -> Evidence:
     terms = {"period": "P1W", "effective": {"from": "2023-06-12", "until": "2023-07-10"}, "grace": "PT1H"}
-    zone = {"timezone": "America/New_York", "day_start": "08:00"}
+    zone = {"timezone": "America/New_York", "day_start": "08:00", **until("months_after_period", 8)}
     office = Office(first="2023-06-12", **terms, **zone)
     office.hand_in(row("a", at(10)), failed("b", at(11, "2023-06-18")))
     return office.seal_as_it_goes().close().evidence()
@@ -58,6 +70,7 @@ def a_week_sealed_as_it_goes() -> Evidence:
 
 def a_month_in_which_clocks_go_back() -> Evidence:
     terms = {"period": "P1M", "effective": {"from": "2023-10-01", "until": "2023-12-01"}, "timezone": "Europe/Berlin"}
+    terms |= until("days_after_incident", 35)
     office = Office(first="2023-10-01", **terms).at_the_end()
     return office.hand_in(row("a", at(10, "2023-10-29"))).close().evidence()
 
@@ -159,6 +172,7 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
         failed("a", at(10)), **paid(currency="JPY", base="33333", caps={}, minimum="1", rounding="floor")
     ),
     "two caps": lambda: day(failed("a", at(10)), **paid(caps={"service": "10.00", "contract": "4000.00"})),
+    "claims for days": lambda: day(failed("a", at(10)), **until("days_after_period", 45)),
     "no rule": lambda: day(failed("a", at(10)), **paid(rules=[])),
     "four objectives": lambda: day(**many_objectives(4)),
     "a week sealed as it goes": a_week_sealed_as_it_goes,
@@ -212,7 +226,12 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
     ),
     "five tiers": lambda: day(failed("a", at(10)), **paid(rules=[{**TIERS, "tiers": {"availability": FIVE_TIERS}}])),
     "rolling periods": lambda: day(
-        failed("a", at(10)), period="P2D", step="P1D", first="2023-06-13", **paid(rules=[], base="0")
+        failed("a", at(10)),
+        period="P2D",
+        step="P1D",
+        first="2023-06-13",
+        **paid(rules=[], base="0"),
+        **until("billing_cycles", 3, "automatic"),
     ),
 }
 """By name; what each costs is a fraction of a second, but for the month."""

@@ -229,6 +229,8 @@ class Bundle:
         said, span = self.issued, self.period.span
         spelled = said["start_ns"], said["end_ns"], said["windows"]
         assert spelled == (str(span.start), str(span.end), self.windows)
+        silent = "accepts_until_ns" not in said and "deadline" not in self.terms.doc.get("settlement", {})
+        assert silent or said["accepts_until_ns"] == str(self.terms.accepts_until(self.period))
         assert said["idle"] <= said["observed"] <= self.windows
         listed = said.get("exclusions", [])
         assert not listed or self.terms.classes or self.terms.doc.get("carve_outs")

@@ -256,6 +256,26 @@ class Terms:
             for sign, at in ((1, period.span.end), (-1, period.span.start))
         )
 
+    # --- claims ---
+
+    def _local_day(self, instant: int) -> date:
+        """The day that the clock shows, which begins when the terms say."""
+        shown = datetime.fromtimestamp(instant // SECOND, UTC).astimezone(zone_of(self.doc["timezone"]))
+        return (shown.replace(tzinfo=None) - timedelta(minutes=self.minutes)).date()
+
+    def accepts_until(self, period: Period) -> int:
+        """The first instant that is too late for claims and facts of a period."""
+        deadline = self.doc.get("settlement", {}).get("deadline", {"kind": "days_after_period", "count": 30})
+        kind, number, end = deadline["kind"], deadline["count"], period.span.end
+        if kind == "days_after_period":
+            return self.starts(self._local_day(end) + timedelta(days=number))
+        if kind == "months_after_period":
+            return self.starts(months_on(self._local_day(end), number))
+        if kind == "billing_cycles":
+            return self.starts(self._boundary(self._index(period.first) + number + 1))
+        assert kind == "days_after_incident"
+        return self.starts(self._local_day(end - 1) + timedelta(days=number + 1))
+
     # --- numbers ---
 
     def money(self, text: str) -> int:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from ledger.attest import checks, incident_checks, verification
 from ledger.attest.verification import Exit, Outcome
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.instant import DAY_NS
 from tests.conformance.samples import SeededRandomness
 from tests.support.examples import failed, remember_pairings
 from tests.support.forging import Forger
@@ -83,6 +84,36 @@ def test_what_is_not_checked_is_said_by_both(name: str, expected: Outcome) -> No
     """Late seals, and one that was replaced."""
     lines = outsider.verify(evidence(name).bundle, trust())
     assert Outcome(lines["6 seal times"]) is expected
+
+
+DEADLINES = [
+    "claims for days",
+    "a week sealed as it goes",
+    "a month in which clocks go back",
+    "a part before an amendment",
+    "a part after an amendment",
+    "a part before a notice",
+    "rolling periods",
+]
+"""Kinds of terms that name a deadline."""
+
+
+@pytest.mark.parametrize("name", ["met", "the third of three versions", *DEADLINES])
+def test_only_the_time_that_the_terms_give_is_taken(name: str) -> None:
+    """Less of it and more, by an issuer who signs everything again; where it is not said, the terms must not say it."""
+    document, found = json.loads(evidence(name).bundle), set()
+    said = int(document["statement"]["payload"]["accepts_until_ns"])
+    for lie in (said - DAY_NS, said - 1, said + 1, None):
+        forged = Forger(copy.deepcopy(document), SECRETS)
+        if lie is None:
+            del forged.issued["accepts_until_ns"]
+        else:
+            forged.issued["accepts_until_ns"] = str(lie)
+        STEPS["log"](forged)
+        mine, outside = ours(forged.sign(), trust()), theirs(forged.sign(), trust())
+        assert mine == outside
+        found.add((lie is None, mine.failed))
+    assert found == {(False, frozenset({4})), (True, frozenset({4} if name in DEADLINES else ()))}
 
 
 PAIRED, PROOFS = {"verification_key", "proof", "signals"}, {"proof", "incident_proof"}

@@ -16,6 +16,7 @@ from ledger.attest.attestation_context import window_counts
 from ledger.attest.signing import NoteKey, SigningKey
 from ledger.attest.verification import Exit, Outcome
 from ledger.domain.agreement import Agreement
+from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import DocumentInvalid
@@ -63,6 +64,21 @@ def left_undecided(forged: Forger) -> None:
     issued["credit"] = {"currency": "USD", "minor_units": "0"}
     issued.update(attestable=False, unattested_reasons=[reason], seal_key=None, telemetry_root=None)
     forged.bundle.update(proof=None, anchor=None, context=None, base=None, telemetry=None, seals=[])
+    forged.log()
+
+
+def less_time(forged: Forger) -> None:
+    """Claims and facts about the first of March taken until the last of it, not until the first of April."""
+    forged.issued["accepts_until_ns"] = str(parse_instant_ns("2024-03-31T00:00:00Z"))
+    forged.log()
+
+
+def no_time(forged: Forger) -> None:
+    """Terms with a deadline, signed by both parties, and a statement that says nothing of it."""
+    deadline = {"kind": "days_after_period", "count": 90}
+    forged.bundle["agreement"]["settlement"] = {"mode": "claim", "deadline": deadline}
+    forged.agree()
+    forged.issued["doc_sha256"] = Agreement.from_document(forged.bundle["agreement"]).doc_sha256.hex()
     forged.log()
 
 
@@ -134,6 +150,8 @@ STATEMENT: Lies = {
     "another unit": (logged(lambda f: f.issued["objectives"][0].update(unit="minutes")), {"verdict"}),
     "another seal key": (issued("seal_key", "7"), {"telemetry"}),
     "no seal key": (issued("seal_key", None), {"telemetry"}),
+    "less time to claim": (less_time, {"period"}),
+    "no time to claim, where the terms give some": (no_time, {"period"}),
     "another telemetry root": (issued("telemetry_root", "7"), {"telemetry"}),
 }
 
@@ -292,6 +310,7 @@ ONLY = {
     "log: another key under the same name": {"pin: log"},
     "log: a second first version, of another tenant": {"pin: tenant"},
     "statement: requests called undecided": {"verdict", "telemetry"},
+    "statement: less time to claim": {"period"},
     "telemetry: other counts sealed, signed and logged": {"telemetry signal"},
 }
 

@@ -29,6 +29,7 @@ import { tables } from "./tables.js";
 const MAX_DAYS = 36_600;
 const MAX_HEARTBEAT_S = 86_400;
 const DAY_S = 86_400;
+const DEFAULT_DEADLINE = { kind: "days_after_period", count: 30 };
 
 export { NO_CAP };
 
@@ -260,6 +261,12 @@ function checkIntervals(terms, period, { said, at, aligned, seconds }) {
       throw fail(`${at}.aligned`, `day: intervals of ${seconds} s do not begin with the day of ${dateText(day)}`);
     }
   }
+}
+
+/** The first instant at which claims and facts of a period are too late. */
+export function acceptsUntilNs(terms, period) {
+  const deadline = terms.document.settlement?.deadline ?? DEFAULT_DEADLINE;
+  return dayNs(terms, deadlineDay(deadline, terms, period, period.interval.endNs));
 }
 
 /** That no claim is too late before the first statement that it could stand on. */

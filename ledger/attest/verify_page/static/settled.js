@@ -1,5 +1,6 @@
 // Checks of the statement itself: its period, what was sealed and when, its verdict and its credit.
 
+import { acceptsUntilNs } from "./agreement.js";
 import { basesOf } from "./bases.js";
 import { creditTrace, judge } from "./credit.js";
 import { DAY_NS, SECOND_NS } from "./dates.js";
@@ -38,9 +39,18 @@ export function period(found) {
   require(issued.start_ns === String(startNs), "start_ns is not the start of the period in its zone");
   require(issued.end_ns === String(endNs), "end_ns is not the end of the period in its zone");
   require(issued.windows === windows.length, `the period has ${windows.length} windows`);
+  requireAccepting(found);
   requireExcluded(found);
   require(issued.idle <= issued.observed && issued.observed <= windows.length, "window counts do not add up");
   return `${name} in ${found.period.zone}, ${windows.length} windows`;
+}
+
+/** Throws where claims and facts are taken until another instant than the terms say. */
+function requireAccepting({ agreement, issued, period: ofTerms }) {
+  const said = issued.accepts_until_ns;
+  if (said === undefined && agreement.document.settlement?.deadline === undefined) return;
+  const until = String(acceptsUntilNs(agreement, ofTerms));
+  require(said === until, `accepts_until_ns is not ${until}, until when the terms take claims and facts`);
 }
 
 /** Throws where windows are left out for which no exclusion stands, or none that the terms allow. */
