@@ -31,6 +31,8 @@ ASKED: Final = ("root", "root's block", "root's finality")
 SEALS: Final = "seals"
 """How the name of the line ends that bounds when blocks were sealed by a chain's clock."""
 
+_TWICE: Final = "another node that was given is on this chain, and one is asked"
+
 _ANCHORED_AT: Final = "anchoredAt(address,bytes32)"
 
 Root = Mapping[str, Any]
@@ -176,27 +178,33 @@ def unsure_when(bundle: Mapping[str, Any], standing: Collection[str]) -> str:
     return "how long before the batch root the blocks were sealed" if bounded else "when the blocks were sealed"
 
 
-def routed(case: Case, asks: Sequence[Ask]) -> tuple[Ask | None, Nodes, tuple[int, ...]]:
-    """Which node is asked about the anchor, which about each chain's root, and chains that the bundle says nothing of.
+def routed(case: Case, asks: Sequence[Ask], *, recorded: bool = True) -> tuple[Ask | None, Nodes, tuple[Line, ...]]:
+    """Which node is asked about the anchor, which about each chain's root, and a line for each that is asked nothing.
 
     The chain that a node names decides. One that is silent, or on no chain of the bundle, is asked about the anchor
-    where no other is, so that its line says so.
+    where no other is and the statement is ``recorded``, so that its lines say so.
     """
     context = case.bundle["context"]
     home = None if context is None else int(context["chain_id"])
     of_roots = {int(root["chain_id"]) for root in roots_of(case)}
     nodes: dict[int, Ask] = {}
-    lost: list[tuple[int | None, Ask]] = []
+    unasked: list[Line] = []
+    lost: list[tuple[Ask, Line]] = []
     for ask in asks:
         try:
-            found: int | None = quantity(ask("eth_chainId"))
-        except (SlaLedgerError, *UNREADABLE):
-            found = None
-        if found is None or not (found == home or found in of_roots):
-            lost.append((found, ask))
+            found = quantity(ask("eth_chainId"))
+        except (SlaLedgerError, *UNREADABLE) as error:
+            said = error.message if isinstance(error, SlaLedgerError) else f"a node answers nonsense ({error})"
+            lost.append((ask, Line(f"{CHAIN}: node", Outcome.NOT_CHECKED, said)))
+            continue
+        name = f"{CHAIN} {found}: root"
+        if found in nodes:
+            unasked.append(Line(name, Outcome.NOT_CHECKED, f"{_TWICE}; verify again with this one alone"))
+        elif found == home or found in of_roots:
+            nodes[found] = ask
         else:
-            nodes.setdefault(found, ask)
+            lost.append((ask, Line(name, Outcome.NOT_CHECKED, "the bundle names no root on this chain")))
     anchor = None if home is None else nodes.get(home)
-    if anchor is None and lost:
-        anchor = lost.pop(0)[1]
-    return anchor, nodes, tuple(found for found, _ in lost if found is not None)
+    if anchor is None and lost and recorded:
+        anchor = lost.pop(0)[0]
+    return anchor, nodes, (*unasked, *(line for _, line in lost))

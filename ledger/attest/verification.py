@@ -210,12 +210,12 @@ def _anchor(case: Case) -> Line:
 
 def _asked(case: Case, asks: Sequence[Ask]) -> Iterator[Line]:
     """What the nodes say: of the anchor, and of the roots on the chains that they are on."""
-    anchor, nodes, elsewhere = root_checks.routed(case, asks)
-    if anchor is not None and not _published_alone(case.bundle):
+    recorded = not _published_alone(case.bundle)
+    anchor, nodes, unasked = root_checks.routed(case, asks, recorded=recorded)
+    if anchor is not None and recorded:
         yield from on_chain(case, anchor)
     yield from root_checks.roots_on_chain(case, nodes)
-    for chain_id in elsewhere:
-        yield Line(f"{CHAIN} {chain_id}: root", Outcome.NOT_CHECKED, "the bundle names no root on this chain")
+    yield from unasked
 
 
 def read_document(value: Any, shape: Object, what: str) -> Mapping[str, Any]:

@@ -45,7 +45,7 @@ def budget(
     windows = read_windows_asked(over)
     reader = Principal("the command line", tenant or DEFAULT_TENANT, ROLE_SCOPES[Role.OPERATOR])
     with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
-        chosen = chosen_sla(tx.views.agreements(), sla_id)
+        chosen = chosen_sla(tx.views.agreements(), sla_id, named="as the argument SLA_ID")
         found = read_budgets(tx, reader, chosen, period=period, over=windows, now_ns=SystemClock().now_ns())
     if as_json:
         print_json(_document(found))

@@ -141,6 +141,8 @@ def events(data_dir: Path, database: str | None, limit: int, as_json: bool) -> N
     if as_json:
         print_json({"events": found})
         return
+    if not found:
+        note("nothing that others did is in the log")
     for each in found:
         about = each["sla_id"] or "all who use the registry"
         click.echo(f"block {each['block_number']}  {each['name']}  {each['tx_hash']}  concerns {about}")

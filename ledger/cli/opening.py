@@ -59,15 +59,15 @@ def opened(data_dir: Path, database_url: str | None, *, create: bool = False) ->
         services.close()
 
 
-def chosen_sla(agreements: Sequence[Mapping[str, Any]], sla_id: str | None) -> str:
-    """The agreement that is named, or the only one. Raises ``BadInput``."""
+def chosen_sla(agreements: Sequence[Mapping[str, Any]], sla_id: str | None, *, named: str = "with --sla-id") -> str:
+    """The agreement that is named, or the only one. Raises ``BadInput``, which says how one is ``named``."""
     if sla_id is not None:
         return sla_id
     if not agreements:
         raise BadInput("no agreement is registered yet; register one with: sla-ledger agreements add FILE --data DIR")
     if len(agreements) != 1:
         known = ", ".join(f"{row['sla_id']} ({row['service']})" for row in agreements[:5])
-        raise BadInput(f"{len(agreements)} agreements are registered, so name one with --sla-id: {known}")
+        raise BadInput(f"{len(agreements)} agreements are registered, so name one {named}: {known}")
     return str(agreements[0]["sla_id"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ T = TypeVar("T")
 PROGRESS_AFTER_S = 2.0
 _TICK_S = 0.2
 _PROGRESS_EVERY_ROWS = 20_000
+_NUMBER = re.compile(r"-?\d[\d.,/]*%?( .*)?")
 _COLOURS = {"met": "green", "breached": "red", "no_data": "yellow", "withheld": "yellow"}
 
 
@@ -38,11 +40,12 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table with aligned columns; columns whose filled cells all start with a digit are right-aligned."""
+    """A table with aligned columns; columns whose filled cells are all numbers, with or without a unit, are
+    right-aligned. An id or an instant that happens to begin with a digit is none."""
     cells = [[visible(cell) for cell in row] for row in rows]
     widths = [max(len(line[at]) for line in [list(header), *cells]) for at in range(len(header))]
     columns = [[row[at] for row in cells if row[at]] for at in range(len(header))]
-    right = [bool(filled) and all(cell[0].isdigit() for cell in filled) for filled in columns]
+    right = [bool(filled) and all(_NUMBER.fullmatch(cell) for cell in filled) for filled in columns]
     for line in [list(header), ["-" * width for width in widths], *cells]:
         padded = [
             cell.rjust(width) if is_right else cell.ljust(width)

@@ -36,7 +36,7 @@ def pending(sla_id: str | None, data_dir: Path, tenant: str, database_url: str |
     The watermark is how far the source has declared its facts complete; `sla-ledger close` waits for nothing.
     """
     with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
-        chosen = chosen_sla(tx.views.agreements(), sla_id)
+        chosen = chosen_sla(tx.views.agreements(), sla_id, named="as the argument SLA_ID")
         found = read_pending(tx, chosen, now_ns=SystemClock().now_ns())
     if as_json:
         print_json({"sla_id": chosen, "periods": [_document(row) for row in found]})

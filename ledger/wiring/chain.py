@@ -229,8 +229,12 @@ class RpcChain:
                 self._w3.provider.make_request(request, [account.address, hex(GENESIS_BALANCE_WEI)])
 
     def administration(self) -> Administration:
-        """The registry as the holder of its roles works it, with the deployer's key. Raises as ``location`` does."""
+        """The registry as the holder of its roles works it, with the deployer's key.
+
+        Raises ``ChainUnavailable``, and ``SettingInvalid`` where no registry stands.
+        """
         _, registry = self.location()
+        self._require_registry(to_checksum_address(registry))
         chain = AnchorChain(self._w3, self._sender, to_checksum_address(registry))
         return Administration(self._w3, self._sender, chain, self._accounts.deployer, self._clock)
 
@@ -247,6 +251,7 @@ class RpcChain:
         Raises ``ChainUnavailable``, and ``SettingInvalid`` where no registry stands.
         """
         chain_id, registry = self.location()
+        self._require_registry(to_checksum_address(registry))
         heights, needed = read_heights(self._w3), self.confirmations
         with self._database.read() as tx:
             stored = tx.chain.of_chain(chain_id)

@@ -34,6 +34,9 @@ def run(*arguments: str, key_cache: Path, code: int = 0, **environ: str) -> Any:
 def test_the_main_job_on_a_node(node: Anvil, tmp_path: Path, key_cache: Path) -> None:
     out, rpc = tmp_path / "data", {"SLA_LEDGER_CHAIN_RPC": node.url}
     error = run("demo", "--out", str(out), key_cache=key_cache, code=1, **rpc)
+    for command in ("verifiers", "watch"):
+        missing = run("chain", command, "--data", str(out), key_cache=key_cache, code=2, **rpc)
+        assert missing["code"] == "setting_invalid", "where no registry stands, no empty list is shown"
     assert error["code"] == "chain_unavailable", "the keys that were just made have no money"
     assert error["data"]["deployer"] in error["message"]
 

@@ -124,8 +124,18 @@ def test_workers_publish_one_root_on_each_chain_and_a_verifier_finds_both(
     # A node of another chain knows nothing of it, whatever it is asked as.
     wrong = list(roots_on_chain(case, {10: asks[1], 31337: asks[0]}))
     assert {line.outcome for line in wrong if line.check.endswith(": root's block")} == {Outcome.FAIL}
-    lost, none, _ = routed(case, [HttpNode("http://127.0.0.1:9").ask])
-    assert (lost is not None, none) == (True, {})
+    away = HttpNode("http://127.0.0.1:9").ask
+    lost, none, unasked = routed(case, [away])
+    assert (lost, none, unasked) == (away, {}, ())
+    # Where others are asked, one that is away, or asked for nothing, is not passed over in silence.
+    home, _, unasked = routed(case, [asks[1], away, HttpNode(node.url).ask])
+    assert home == asks[1]
+    assert [(line.check, line.outcome) for line in unasked] == [
+        ("chain 31337: root", Outcome.NOT_CHECKED),
+        ("chain: node", Outcome.NOT_CHECKED),
+    ]
+    assert "127.0.0.1:9 does not answer" in unasked[1].detail
+    assert len(routed(case, [away], recorded=False)[2]) == 1
 
 
 def test_what_a_reorganisation_drops_is_sent_again_and_what_never_stood_is_not_found(

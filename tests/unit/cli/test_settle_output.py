@@ -34,6 +34,14 @@ def test_empty_cells_do_not_change_how_a_column_is_aligned(capsys: pytest.Captur
     assert capsys.readouterr().out.splitlines()[2:] == ["a         5", "bcd", "e      1234"]
 
 
+def test_ids_and_instants_are_no_numbers_because_they_begin_with_a_digit(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("0x5a", "05c2.v1.l1", "2023-12-19T00:00:00Z", "738/760", "-97.10 %"), ("-", "05", "", "1", "1.00 USD")]
+    print_table(("agreement", "statement's line", "from", "good/valid", "attained"), rows)
+    header, _, first, _ = capsys.readouterr().out.splitlines()
+    assert header == "agreement  statement's line  from                  good/valid  attained"
+    assert first == "0x5a       05c2.v1.l1        2023-12-19T00:00:00Z     738/760  -97.10 %"
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_progress_is_for_terminals_and_for_long_work(
     terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
