@@ -170,7 +170,7 @@ def _proof_text(row: Row) -> str:
     if row["anchor"] is not None:
         return "on chain"
     if row["attestation"] is not None:
-        return "proved"
+        return "made, not on chain"
     return "due" if row["attestable"] else "none"
 
 
