@@ -15,6 +15,7 @@ from ledger.attest import verification
 from ledger.attest.signing import load_key
 from ledger.attest.verification import Exit, Outcome, Report
 from ledger.cli.main import main
+from ledger.domain.attested import EMBEDDED_CHAIN_ID
 from ledger.domain.canonical import canonical_bytes
 from ledger.errors import BadInput
 from ledger.resources import resource_dir
@@ -144,7 +145,8 @@ def test_a_bundle_made_whole_by_another_issuer_fails_in_the_pins(
     assert of_another_issuer.verify() == 0
     assert of_another_issuer.verify(trust=proved) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("does not hold: pin: log, pin: issuer, pin: customer, pin: registry;")
+    of_home = f"pin: root on chain {EMBEDDED_CHAIN_ID}"
+    assert last.startswith(f"does not hold: {of_home}, pin: log, pin: issuer, pin: customer, pin: registry;")
 
 
 def test_a_committed_credit_is_opened_by_its_salt(of_another_issuer: Data) -> None:
