@@ -23,6 +23,7 @@ from ledger.resources import resource_dir
 from tests.bench import attest_peer
 from tests.bench.attest_key import zkey_of
 from tests.circuits.claims import plain_claim, random_claim
+from tests.support.node_packages import TOOLCHAIN, installed
 
 DAY = "compliance_25x4"
 MONTH = "compliance_750x4"
@@ -51,6 +52,7 @@ def month() -> dict[str, float]:
 
 def peer() -> dict[str, float]:
     """snarkjs and ours under one key of one circuit, in turns."""
+    installed(TOOLCHAIN)
     key = zkey_of(DAY, key_cache())
     claim = plain_claim()
     evaluation = evaluate(claim)

@@ -144,5 +144,6 @@ def _row(number: int) -> dict[str, Any]:
         "unattested_reasons": [],
         "attestation": None,
         "anchor": None,
+        "roots": [],
         "seq": number,
     }
