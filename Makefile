@@ -46,7 +46,7 @@ test: $(VENV)/.project ## All tests, shared out among one process more than ther
 	$(BIN)/python -m pytest -n auto
 
 .PHONY: test-fast
-test-fast: $(VENV)/.project ## The inner loop, about a minute: unit tests and scenarios, fewer examples of properties, no server, nothing slow
+test-fast: $(VENV)/.project ## The inner loop, a minute and a half: unit tests and scenarios, fewer examples of properties, no server, nothing slow
 	$(BIN)/python -m pytest -n auto -m "not slow" -k "not postgres" --hypothesis-profile=fast tests/unit tests/test_scenarios.py
 
 .PHONY: chaos

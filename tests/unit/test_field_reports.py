@@ -11,6 +11,8 @@ import pytest
 
 from tests.field_reports import FIELD_REPORTS
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).resolve().parents[1]
 
 

@@ -23,6 +23,8 @@ from ledger.resources import resource_dir
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import create_data
 
+pytestmark = pytest.mark.slow
+
 FOLDER = resource_dir("examples") / "providers"
 INDEX: Mapping[str, Any] = yaml.safe_load((FOLDER / "index.yaml").read_text())
 AGREEMENTS: Mapping[str, Any] = INDEX["agreements"]

@@ -29,6 +29,8 @@ from tests.unit.app.conftest import CUSTOMER, Desk, find_requests, log, make_des
 from tests.unit.app.test_restating import settle, statements
 from tests.unit.app.test_sealed_again import require_sealed
 
+pytestmark = pytest.mark.slow
+
 WINDOW_NS = 900 * SECOND_NS
 BLOCK_NS = 25 * WINDOW_NS
 HOUR_NS = 3600 * SECOND_NS

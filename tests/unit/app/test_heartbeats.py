@@ -22,6 +22,8 @@ from tests.conformance.samples import SeededRandomness
 from tests.unit.app.conftest import Desk, log, make_desk, row
 from tests.unit.app.test_stages import close, runner
 
+pytestmark = pytest.mark.slow
+
 HOUR_NS = 3600 * SECOND_NS
 SOURCE = {"name": "gateway", "coverage": "heartbeat"}
 

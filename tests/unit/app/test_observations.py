@@ -27,6 +27,8 @@ from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 
+pytestmark = pytest.mark.slow
+
 HOUR_NS = 3600 * SECOND_NS
 DAY = make_desk().period.interval
 LATER_NS = DAY.end_ns + 2 * DAY.duration_ns

@@ -11,6 +11,8 @@ from ledger.settings import Record, read_record
 from tests.conformance.samples import agreement, anchor, attestation, statement, statement_id, unproved
 from tests.unit.app.test_roots import Ledger
 
+pytestmark = pytest.mark.slow
+
 
 def queued(ledger: Ledger) -> list[str]:
     with ledger.database.read() as tx:

@@ -30,6 +30,8 @@ from tests.support.settled import DEPLOYER, Settled
 from tests.support.stored import memory_database
 from tests.unit.app.conftest import ISSUER
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE = RootPolicy(after_s=0, most=1)
 ACCOUNTS = ChainAccounts.from_secrets(deployer=DEPLOYER, issuer=ISSUER)
 

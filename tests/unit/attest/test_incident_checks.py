@@ -27,6 +27,8 @@ from tests.support.office import CREDITS, PERIODS, SECRETS, Evidence, Office, ro
 from tests.support.office import failed as error
 from tests.unit.app.conftest import signed_agreement
 
+pytestmark = pytest.mark.slow
+
 DAY = "2023-06-14"
 PAID: Mapping[str, Any] = signed_agreement("agreement-impact.yaml")["compensation"]
 

@@ -13,6 +13,8 @@ import pytest
 from ledger.attest.json_rpc import HttpNode
 from ledger.errors import ChainUnavailable
 
+pytestmark = pytest.mark.slow
+
 BODY = b'{"jsonrpc":"2.0","id":1,"result":"0x1"}'
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 

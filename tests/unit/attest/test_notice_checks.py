@@ -17,6 +17,8 @@ from ledger.errors import BundleCheckFailed, SlaLedgerError
 from tests.support import examples
 from tests.support.forging import Forger
 
+pytestmark = pytest.mark.slow
+
 DAY = "2024-03-02"
 """On which the example's period ends, so that it is a whole one either way."""
 EVENT_ID = "01a22878-3ec8-7a03-907e-8e061aae31bc"

@@ -30,6 +30,8 @@ from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 from tests.unit.app.test_restating import HOUR_NS, at_the_end, close, failed, hand_in, statements
 from tests.unit.app.test_sealed_again import desk_for, sample
 
+pytestmark = pytest.mark.slow
+
 DISPUTE = {"carve_outs": [{"id": "dispute", "kind": "dispute", "reason": "both agree"}]}
 
 

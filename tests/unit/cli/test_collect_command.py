@@ -21,6 +21,8 @@ from ledger.ingest.scrape import fetch
 from ledger.wiring.services import create_data
 from tests.unit.app.conftest import signed_agreement
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 GPU = 'DCGM_FI_PROF_DRAM_ACTIVE{UUID="GPU-1"} 0.91\n'
 

@@ -12,6 +12,8 @@ import pytest
 from ledger.cli.main import main
 from tests.unit.app.conftest import signed_agreement
 
+pytestmark = pytest.mark.slow
+
 
 def day(offset: int) -> str:
     return str((datetime.now(UTC) + timedelta(days=offset)).date())

@@ -10,6 +10,8 @@ import pytest
 
 from ledger.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 HALF_DAY = "2023-06-14T00:00:00Z/2023-06-14T12:30:00Z"
 

@@ -28,6 +28,8 @@ from ledger.wiring.data_directory import DATA_FORMAT, local_origin
 from ledger.wiring.pin import PinFile
 from tests.conformance.samples import SeededRandomness, StepClock, agreement, erasable, windows
 
+pytestmark = pytest.mark.slow
+
 KEY = SigningKey(b"\x09" * 32)
 LOG = NoteKey(local_origin(KEY.public_key), KEY)
 

@@ -25,6 +25,8 @@ from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
 from ledger.ingest.sample_log import SampleLog
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs/objectives.md"

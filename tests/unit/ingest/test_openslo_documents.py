@@ -23,6 +23,8 @@ from ledger.ingest.slo_draft import make_drafts
 from ledger.ingest.slo_import import Source, read_slos
 from tests.unit.ingest.slo_cases import ENDINGS, by_hand, outcome, settled
 
+pytestmark = pytest.mark.slow
+
 TABLE = Path(__file__).with_name("openslo_outcomes.json")
 EXPECTED: dict[str, dict[str, Any]] = json.loads(TABLE.read_text()) if TABLE.exists() else {}
 IMPORTABLE = sorted(

@@ -18,6 +18,8 @@ from ledger.ingest.slo_draft import Draft, make_drafts
 from tests.unit.ingest.slo_cases import read
 from tests.unit.ingest.test_slo_import import SLI, SLOTH, V1ALPHA, V2ALPHA, slo
 
+pytestmark = pytest.mark.slow
+
 ALERTS = """
 alertPolicies:
     - kind: AlertPolicy

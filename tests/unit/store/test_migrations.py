@@ -22,6 +22,8 @@ from ledger.store.migrate import SCHEMA_REVISION, current_revision
 from ledger.store.tables import metadata
 from tests.conformance.samples import SeededRandomness, StepClock
 
+pytestmark = pytest.mark.slow
+
 
 def definitions(connection: sqlite3.Connection) -> dict[str, str]:
     """CREATE TABLE and INDEX as SQLite keeps them; constraints in any order, triggers and alembic's table left out."""

@@ -39,6 +39,8 @@ from tests.conformance.samples import (
     windows,
 )
 
+pytestmark = pytest.mark.slow
+
 ORIGIN = LOG_KEY.key.name
 PART_BYTES = 100
 Lines = list[bytes]

@@ -16,6 +16,8 @@ from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.services import Services, create_data, open_data
 from tests.conformance.samples import windows
 
+pytestmark = pytest.mark.slow
+
 
 def create(folder: Path) -> Services:
     return create_data(folder, key_cache=folder.parent / "cache", notify=lambda _: None)

@@ -18,6 +18,8 @@ from ledger.workers.tasks import add_tasks
 from tests.support.deployment import free_port
 from tests.support.redis import RedisServer
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_message_is_handed_out_again_only_after_its_task_must_be_over() -> None:
     conf = make_app("redis://127.0.0.1:1/0").conf
