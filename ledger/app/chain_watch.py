@@ -214,7 +214,7 @@ class ChainWatch:
                 if standing is None or standing.placed.block_hash != anchor.block_hash:
                     missing.add(anchor)
         for anchor in final:
-            finalize(self._database_of(anchor), anchor, now.heights.latest, self.clock)
+            finalize(self.database.of_tenant(anchor.tenant), anchor, now.heights.latest, self.clock)
         undone = missing & self._left.missing
         self._left = _Left(frozenset(missing - undone), left)
         if undone:
@@ -242,9 +242,6 @@ class ChainWatch:
                 if len(page) < _PAGE:
                     break
                 after = page[-1]["statement_id"]
-
-    def _database_of(self, anchor: Anchor) -> Database:
-        return self.database.of_tenant(anchor.tenant)
 
     def _tell(self, error: str | None) -> None:
         if error != self._told:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ledger.app.attestations import anchored, proved
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
@@ -13,17 +11,11 @@ from ledger.domain.restatement import carries_proof
 from ledger.errors import Refused
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What is recorded now, in the order in which the registry takes it; empty where all of it stands there."""
-
-    statements: tuple[str, ...]
-
-
-def demand_recording(database: Database, statement_id: str) -> Demand:
+def demand_recording(database: Database, statement_id: str) -> tuple[str, ...]:
     """Queue the recording of a statement, and of those before it that the registry takes first and does not have.
 
-    Asking again changes nothing. Raises ``NotFound``, and ``Refused`` where one of them is without a proof.
+    Returns them in that order, nothing where all of it stands there. Asking again changes nothing. Raises ``NotFound``,
+    and ``Refused`` where one of them is without a proof.
     """
     with database.begin() as tx:
         due = _due(tx, statement_id)
@@ -32,7 +24,7 @@ def demand_recording(database: Database, statement_id: str) -> Demand:
             if proof is None:
                 raise _unproved(tx, name, statement_id)
             tx.outbox.add(proof.id, Stage.ANCHOR)
-    return Demand(tuple(due))
+    return tuple(due)
 
 
 def _due(tx: Transaction, statement_id: str) -> list[str]:

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ledger.app.chain_status import events_of_others
 from ledger.cli.chain_roots import record, roots
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, opened
 from ledger.cli.output import note, print_json
 from ledger.cli.registry_roles import COMMANDS, FURTHER_CHAIN, of_node
+from ledger.wiring.data_directory import open_data_directory
 
 if TYPE_CHECKING:
     from ledger.wiring.chain import Watched
@@ -34,34 +37,22 @@ for _command in COMMANDS:
     epilog="Exit codes: 0 deployed, now or before; 1 the node cannot be reached, or refuses (no money on an account); "
     "2 no node is named, or no such data directory."
 )
-@click.option(
-    "--data",
-    "data_dir",
-    envvar="SLA_LEDGER_DATA",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
-)
-@click.option("--database", metavar="URL", envvar="DATABASE_URL", help="PostgreSQL that holds the log, if one does.")
+@DATA
+@DATABASE
 @FURTHER_CHAIN
 @click.option("--fund", is_flag=True, help="On a local test node: give both accounts its test money first.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def deploy(data_dir: Path, database: str | None, chain_id: str | None, fund: bool, as_json: bool) -> None:
+@AS_JSON
+def deploy(data_dir: Path, database_url: str | None, chain_id: str | None, fund: bool, as_json: bool) -> None:
     """Deploy the registry with the directory's deployer key, unless it is there, and say where it stands.
 
     The address follows from that key: every process with the same keys finds the registry without being told. The
     deployer and the issuer need money on the chain; without, the command names the addresses to fund.
     """
-    from ledger.wiring import open_data  # takes seconds
-
-    services = open_data(data_dir, notify=note, database_url=database)
-    try:
-        opened = of_node(services, chain_id)
+    with opened(data_dir, database_url) as services:
+        node = of_node(services, chain_id)
         if fund:
-            opened.fund()
-        result = {**opened.deploy(), "confirmations": opened.confirmations}
-    finally:
-        services.close()
+            node.fund()
+        result = {**node.deploy(), "confirmations": node.confirmations}
     if as_json:
         print_json(result)
         return
@@ -75,32 +66,20 @@ def deploy(data_dir: Path, database: str | None, chain_id: str | None, fund: boo
     epilog="Exit codes: 0 nobody else did anything that concerns this ledger; 1 the node cannot be reached, or "
     "refuses; 2 no node is named, no registry stands, or no such data directory; 3 somebody else did (see the events)."
 )
-@click.option(
-    "--data",
-    "data_dir",
-    envvar="SLA_LEDGER_DATA",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
-)
-@click.option("--database", metavar="URL", envvar="DATABASE_URL", help="PostgreSQL that holds the log, if one does.")
+@DATA
+@DATABASE
 @click.option("--from-block", type=click.IntRange(min=0), default=0, show_default=True, help="First block to look at.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@AS_JSON
 @click.pass_context
-def watch(context: click.Context, data_dir: Path, database: str | None, from_block: int, as_json: bool) -> None:
+def watch(context: click.Context, data_dir: Path, database_url: str | None, from_block: int, as_json: bool) -> None:
     """Read the registry's own logs: what stands there of this ledger, and what others did that concerns it.
 
     Such as a statement that the customer recorded first, an agreement somebody else registered, or a verifier that was
     retired. Every stored transaction is looked for again and shown as submitted, included, safe, finalized or failed.
     """
-    from ledger.wiring import open_data  # takes seconds
-
-    services = open_data(data_dir, notify=note, database_url=database)
-    try:
+    with opened(data_dir, database_url) as services:
         note("reading the registry's logs")
         watched = of_node(services).watch(from_block)
-    finally:
-        services.close()
     if as_json:
         print_json(_shown(watched))
     else:
@@ -114,30 +93,16 @@ def watch(context: click.Context, data_dir: Path, database: str | None, from_blo
 
 
 @chain.command(epilog="Exit codes: 0 listed; 1 the database cannot be reached; 2 no such data directory.")
-@click.option(
-    "--data",
-    "data_dir",
-    envvar="SLA_LEDGER_DATA",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
-)
-@click.option("--database", metavar="URL", envvar="DATABASE_URL", help="PostgreSQL that holds the log, if one does.")
+@DATA
+@DATABASE
 @click.option(
     "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many, the newest first."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def events(data_dir: Path, database: str | None, limit: int, as_json: bool) -> None:
+@AS_JSON
+def events(data_dir: Path, database_url: str | None, limit: int, as_json: bool) -> None:
     """List what others did at the registry, as the watcher has logged it. No node is asked."""
-    from ledger.app.chain_status import events_of_others
-    from ledger.wiring import open_data  # takes seconds
-
-    services = open_data(data_dir, notify=note, database_url=database, signs=False)
-    try:
-        with services.database.read() as tx:
-            found = [{**event.payload, "seq": event.seq} for event in events_of_others(tx, limit)]
-    finally:
-        services.close()
+    with open_data_directory(data_dir, database_url=database_url) as data, data.database.read() as tx:
+        found = [{**event.payload, "seq": event.seq} for event in events_of_others(tx, limit)]
     if as_json:
         print_json({"events": found})
         return

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ledger.app.recording import demand_recording
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, opened
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.batch_events import BATCH_FORMED
 from ledger.domain.events import StoredEvent
@@ -32,10 +32,7 @@ def roots(data_dir: Path, database_url: str | None, now: bool, as_json: bool) ->
     With --now what waits is put into a batch for each chain whose last one is published. Whoever works the outbox, `up`
     or the workers, publishes it.
     """
-    from ledger.wiring import open_data  # takes seconds
-
-    services = open_data(data_dir, notify=note, database_url=database_url)
-    try:
+    with opened(data_dir, database_url) as services:
         formed = services.batches.form_due(at_once=True) if now else 0
         found = {}
         with services.database.read() as tx:
@@ -43,8 +40,6 @@ def roots(data_dir: Path, database_url: str | None, now: bool, as_json: bool) ->
                 # One is formed and published by turns: so many events are so many batches.
                 events = deque(tx.events.stream(batches_stream(target)), maxlen=2 * SHOWN + 1)
                 found[target] = _documents(list(events))[-SHOWN:]
-    finally:
-        services.close()
     if as_json:
         print_json({"formed": formed, "batches": found})
         return
@@ -101,11 +96,11 @@ def record(statement_id: str, data_dir: Path, tenant: str, database_url: str | N
     Whoever works the outbox, `up` or the workers, sends them.
     """
     with open_data_directory(data_dir, database_url=database_url) as data:
-        demand = demand_recording(data.database.of_tenant(tenant), statement_id)
+        queued = demand_recording(data.database.of_tenant(tenant), statement_id)
     if as_json:
-        print_json({"statement_id": statement_id, "queued": list(demand.statements)})
-    elif demand.statements:
-        click.echo("\n".join(demand.statements))
-        note(f"{len(demand.statements)} statement(s) are recorded as soon as the chain is worked")
+        print_json({"statement_id": statement_id, "queued": list(queued)})
+    elif queued:
+        click.echo("\n".join(queued))
+        note(f"{len(queued)} statement(s) are recorded as soon as the chain is worked")
     else:
         note(f"{statement_id} is recorded already")

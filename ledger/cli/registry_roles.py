@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ledger.cli.opening import AS_JSON, DATA, DATABASE
+from ledger.cli.opening import AS_JSON, DATA, DATABASE, opened
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.errors import BadInput, SettingInvalid
@@ -176,25 +176,20 @@ def of_node(services: Services, chain_id: str | None = None) -> RpcChain:
                 setting="SLA_LEDGER_ROOT_CHAINS",
             )
         return further.registrar
-    opened = services.chain if services.chain_settings.rpc_url is not None else None
-    if not isinstance(opened, RpcChain):
+    home = services.chain if services.chain_settings.rpc_url is not None else None
+    if not isinstance(home, RpcChain):
         raise SettingInvalid(
             "the embedded chain deploys its registry by itself, and nobody else is on it; name a node by "
             "SLA_LEDGER_CHAIN_RPC",
             setting="SLA_LEDGER_CHAIN_RPC",
         )
-    return opened
+    return home
 
 
 @contextmanager
 def _administration(where: _Where) -> Iterator[Administration]:
-    from ledger.wiring import open_data  # takes seconds
-
-    services = open_data(where.data_dir, notify=note, database_url=where.database_url)
-    try:
+    with opened(where.data_dir, where.database_url) as services:
         yield of_node(services, where.chain_id).administration()
-    finally:
-        services.close()
 
 
 def _deed(

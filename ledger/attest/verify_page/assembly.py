@@ -34,7 +34,7 @@ _POLICY: Final = (
     "'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _NOTICE: Final = (
-    "sla-ledger's verification page. It contains snarkjs 0.7.6 (GPL-3.0, https://github.com/iden3/snarkjs) and, of "
+    "sla-ledger's verification page. It contains snarkjs 0.7.6 by iden3 (GPL-3.0) and, of "
     "@noble/curves and @noble/hashes 2.4.0, what it uses (MIT). The rest is Apache-2.0. As a whole this file is "
     "therefore under the GNU General Public License, version 3; the texts stand at its end. Its source is the npm "
     "packages of these versions and sla-ledger's ledger/attest/verify_page."

@@ -28,10 +28,10 @@ def test_nothing_is_recorded_before_somebody_asks() -> None:
     with ledger.database.read() as tx:
         name = tx.events.by_id(proof).payload["statement_id"]
     for _ in range(2):
-        assert demand_recording(ledger.database, name).statements == (name,)
+        assert demand_recording(ledger.database, name) == (name,)
         assert queued(ledger) == [name]
     ledger.settled.anchor(proof, ledger.chain.anchor)
-    assert demand_recording(ledger.database, name).statements == ()
+    assert demand_recording(ledger.database, name) == ()
 
 
 def test_each_is_recorded_unless_it_is_left_to_a_demand() -> None:
@@ -53,7 +53,7 @@ def test_a_restatement_is_recorded_after_the_version_that_it_replaces() -> None:
     assert queued(ledger) == []
     with ledger.database.begin() as tx:
         tx.events.append(f"attestation/{first}", [attestation(first), anchor(first)], expected_version=0)
-    assert demand_recording(ledger.database, second).statements == (second,)
+    assert demand_recording(ledger.database, second) == (second,)
 
 
 def test_what_has_no_proof_is_refused_and_what_is_unknown_is_not_found() -> None:
