@@ -183,8 +183,9 @@ def served(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Iterato
 
 
 @pytest.fixture(scope="package")
-def playwright() -> Iterator[Playwright]:
+def playwright(request: pytest.FixtureRequest) -> Iterator[Playwright]:
     """Of these tests alone: while it lives, its event loop counts as running, and nobody else can run one."""
+    assert isinstance(request.node, pytest.Package), "without an __init__.py pytest keeps it for the whole session"
     with sync_playwright() as running:
         yield running
 

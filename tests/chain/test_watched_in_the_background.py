@@ -7,6 +7,7 @@ import random
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -426,10 +427,10 @@ def test_the_command_ends_with_3_where_somebody_else_did_something(
     (proof,) = anchored(settled, chain, 1)
 
     given = {"chain": chain, "chain_settings": ChainSettings(node.url), "database": settled.database}
-    services = SimpleNamespace(**given, close=lambda: None)
+    opened = nullcontext(SimpleNamespace(**given))
 
     def run(command: str) -> tuple[int, dict[str, Any]]:
-        with patch("ledger.wiring.open_data", return_value=services):
+        with patch.multiple("ledger.cli.chain", opened=lambda *_: opened, open_data_directory=lambda *_, **__: opened):
             done = CliRunner().invoke(cli, ["chain", command, "--data", ".", "--json"])
         return done.exit_code, json.loads(done.stdout)
 

@@ -1,0 +1,1 @@
+"""A package, so that what its fixtures start ends with its tests: pytest scopes nothing to a folder alone."""
