@@ -134,7 +134,7 @@ def create_app(
         route_handlers=[
             *HANDLERS,
             *([] if guests is None else [embed_tokens.make_guest_token]),
-            create_graphql(desks.queries_for, desks.lists_for, claims_for=desks.claims_for),
+            create_graphql(desks.queries_for, desks.lists_for, desks_for=desks.asked_for),
             *([] if desks.commands is None else _WRITING),
             *([] if desks.intake is None else ingest.HANDLERS),
         ],

@@ -8,9 +8,9 @@ from typing import Any
 
 from litestar.di import NamedDependency, Provide
 
+from api.graphql.context import AskedDesks
 from api.receiving import Intake
 from ledger.app.access import Principal
-from ledger.app.claims import ClaimDesk
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.exclusions import ExclusionDesk
@@ -46,8 +46,12 @@ class Desks:
     def lists_for(self, principal: Principal) -> Lists:
         return Lists(self.queries_for(principal).database)
 
-    def claims_for(self, principal: Principal) -> ClaimDesk | None:
-        return None if self.commands is None else self.commands.of_tenant(principal.tenant).claims
+    def asked_for(self, principal: Principal) -> AskedDesks:
+        quality = QualityDesk(self.queries_for(principal).database, read_facts)
+        if self.commands is None:
+            return AskedDesks(quality=quality)
+        commands = self.commands.of_tenant(principal.tenant)
+        return AskedDesks(commands.claims, commands.charges, quality)
 
     def dependencies(self) -> dict[str, Provide]:
         """Litestar's dependencies: each desk under its name, as the tenant of the principal has it; ``seen`` is what

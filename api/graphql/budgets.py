@@ -8,7 +8,7 @@ import strawberry
 
 from api.graphql.access import metric
 from api.graphql.context import RequestContext
-from api.graphql.scalars import Count, Decimal, InstantNs
+from api.graphql.scalars import Count, Decimal, InstantNs, instant_or_none
 from api.rest.values import decimal_floored
 from ledger.app.budgets import read_windows_asked
 from ledger.app.paging import Row
@@ -69,7 +69,7 @@ def _budget(row: Row, period: str, judged_to_ns: int | None, context: RequestCon
         method=row["method"],
         unit=row["unit"],
         target_percent=Decimal(row["target"]),
-        judged_to=_instant(judged_to_ns),
+        judged_to=instant_or_none(judged_to_ns),
         **{name: refusal or row[name] for name in ("counted", "bad", "valid", "exhausted")},
         allowed=refusal or _ratio(row["allowed"]),
         remaining=refusal or _ratio(row["remaining"]),
@@ -81,10 +81,10 @@ def _budget(row: Row, period: str, judged_to_ns: int | None, context: RequestCon
 def _burn(burn: Row) -> Burn:
     return Burn(
         **{name: burn[name] for name in ("window", "bad", "valid", "exhaustion")},
-        start=_instant(burn["start_ns"]),
-        end=_instant(burn["end_ns"]),
+        start=instant_or_none(burn["start_ns"]),
+        end=instant_or_none(burn["end_ns"]),
         rate=_ratio(burn["rate"]),
-        exhausted_at=_instant(burn["exhausted_at_ns"]),
+        exhausted_at=instant_or_none(burn["exhausted_at_ns"]),
     )
 
 
@@ -94,7 +94,3 @@ def _ratio(row: Row | None) -> Ratio | None:
         if row is None
         else Ratio(numerator=row["numerator"], denominator=row["denominator"], decimal=decimal_floored(row))
     )
-
-
-def _instant(instant_ns: int | None) -> InstantNs | None:
-    return None if instant_ns is None else InstantNs(instant_ns)

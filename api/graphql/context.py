@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from api.graphql.errors import forbidden, lacking
 from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes, redact
+from ledger.app.charges import ChargeDesk, RecordedCharges
 from ledger.app.claims import Claimable, ClaimDesk
 from ledger.app.paging import Page, Row
+from ledger.app.quality import QualityDesk
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 from ledger.app.visible import VisibleQueries
 from ledger.errors import AccessDenied, NotFound, QueryInvalid
+
+Desk = TypeVar("Desk")
 
 _EVERY_METRIC = metric_scopes(None)
 
@@ -39,6 +44,8 @@ class ListsAsked(Protocol):
         """Raises ``NotFound``."""
         ...
 
+    def windows(self, principal: Principal, sla_id: str, period: str, *, after: str | None, limit: int) -> Page: ...
+
     def exclusions(self, principal: Principal, sla_id: str, *, after: str | None, limit: int) -> Page: ...
 
     def credit_lines(
@@ -53,6 +60,18 @@ class ListsAsked(Protocol):
     ) -> Page: ...
 
 
+@dataclass(frozen=True, slots=True)
+class AskedDesks:
+    """What else is asked of, as the principal's tenant has it; None where a deployment takes no such thing."""
+
+    claims: ClaimDesk | None = None
+    charges: ChargeDesk | None = None
+    quality: QualityDesk | None = None
+
+
+NO_DESKS = AskedDesks()
+
+
 class RequestContext:
     """The context of one operation. Nothing in it outlives the request, and no other request sees it."""
 
@@ -64,7 +83,7 @@ class RequestContext:
         *,
         now_ns: Callable[[], int],
         latency_cache: LatencyCache,
-        claims: ClaimDesk | None = None,
+        desks: AskedDesks = NO_DESKS,
         operation_name: str | None = None,
         strict: bool = False,
     ) -> None:
@@ -76,7 +95,7 @@ class RequestContext:
         self.denied: Mapping[int, AccessDenied] = {}
         self.now_ns = now_ns
         self.latency_cache = latency_cache
-        self._claims = claims
+        self._desks = desks
         self._agreements: dict[str, Row] = {}
         self._sees_all: dict[str, bool] = {}
 
@@ -102,9 +121,18 @@ class RequestContext:
 
     def claims(self, statement_id: str) -> Sequence[Claimable]:
         """What can be or was claimed of a statement. Raises ``NotFound``, and ``QueryInvalid`` where none are taken."""
-        if self._claims is None:
-            raise QueryInvalid("this deployment takes no claims", parameter="claims")
-        return self._claims.of(statement_id, self.principal)
+        return _taken(self._desks.claims, "claims").of(statement_id, self.principal)
+
+    def charges(self, sla_id: str, period: str) -> RecordedCharges:
+        """The charges of a period. Raises ``NotFound``, and ``QueryInvalid`` where none are taken."""
+        return _taken(self._desks.charges, "charges").of(sla_id, period, self.principal)
+
+    def quality(self, sla_id: str, state: str | None, *, after: str | None, limit: int) -> Page:
+        """Rows that block settlement. Raises ``NotFound``, and ``QueryInvalid`` for a state that there is not."""
+        if state not in (None, "open", "resolved"):
+            raise QueryInvalid(f"state is {state[:20]!r}; it is open or resolved", parameter="state")
+        desk = _taken(self._desks.quality, "data")
+        return desk.page(sla_id, self.principal, state=state, after=after, limit=limit).page
 
     @cached_property
     def not_replayed(self) -> Mapping[str, str]:
@@ -140,3 +168,9 @@ class RequestContext:
         if agreement["doc_sha256"] != statement["doc_sha256"]:
             return {}
         return {found["id"]: found["indicator"] for found in agreement["document"]["objectives"]}
+
+
+def _taken(desk: Desk | None, what: str) -> Desk:
+    if desk is None:
+        raise QueryInvalid(f"this deployment takes no {what}", parameter=what)
+    return desk

@@ -59,6 +59,11 @@ COSTS: Mapping[tuple[str, str], int] = {
     ("Query", "explanation"): 2000,
     ("Query", "claims"): 2000,
     ("Query", "exclusions"): 200,
+    # These read batches of facts, or streams of events.
+    ("Query", "dataQuality"): 2000,
+    ("Query", "pendingPeriods"): 200,
+    ("Query", "charges"): 200,
+    ("Agreement", "lifecycle"): 200,
 }
 
 

@@ -10,6 +10,14 @@ import strawberry
 from api.graphql.access import resolves, resource
 from api.graphql.budgets import Budget, budgets_of
 from api.graphql.context import RequestContext
+from api.graphql.pending import (
+    Charges,
+    PendingPeriod,
+    QualityFault,
+    charges_of,
+    fault_of,
+    pending_of,
+)
 from api.graphql.report import SlaReport, TimeWindow, sla_report
 from api.graphql.settlement import (
     Claim,
@@ -29,12 +37,11 @@ from api.graphql.types import (
     Info,
     PageInfo,
     Statement,
-    Violation,
     agreement_of,
     credit_of,
     statement_of,
-    violation_of,
 )
+from api.graphql.violations import Violation, Window, violation_of, window_of
 from api.parameters import MAX_PAGE, decode_cursor, encode_cursor
 from ledger.app.access import Principal
 from ledger.app.paging import Page, Row
@@ -50,6 +57,8 @@ After = Annotated[
 OfSla = Annotated[strawberry.ID | None, strawberry.argument(description="Only of this agreement")]
 AllVersions = Annotated[bool, strawberry.argument(description="Also the versions that another one replaced")]
 OfState = Annotated[str | None, strawberry.argument(description="Only open, closed or withdrawn ones")]
+OfFaultState = Annotated[str | None, strawberry.argument(description="Only open or resolved ones")]
+Named = Annotated[str, strawberry.argument(description="First local date and length, such as 2023-12-19/P1D")]
 OfObjective = Annotated[str | None, strawberry.argument(description="Only of the objective of this id")]
 OfStatement = Annotated[strawberry.ID | None, strawberry.argument(description="Only of this statement")]
 OfStatus = Annotated[str | None, strawberry.argument(description="Only draft, issued, applied or void ones")]
@@ -123,6 +132,17 @@ class Query:
 
         return _connection(listing, "statement_id", first, after, fetch, credit_of, context)
 
+    @resolves(resource("windows", description="The judged windows of one period, by index"))
+    def windows(
+        self, info: Info, sla_id: strawberry.ID, period: Named, first: First = DEFAULT_PAGE, after: After = None
+    ) -> Connection[Window] | None:
+        context = info.context
+
+        def fetch(last: str | None, limit: int) -> Page:
+            return context.lists.windows(context.principal, sla_id, period, after=last, limit=limit)
+
+        return _connection(f"windows/{sla_id}/{period}", "index", first, after, fetch, window_of, context)
+
     @resolves(resource("violations", description="Violations by their start"))
     def violations(
         self,
@@ -151,6 +171,30 @@ class Query:
         self, info: Info, sla_id: strawberry.ID, period: OfPeriod = None, window: OverWindows = None
     ) -> list[Budget] | None:
         return budgets_of(info.context, sla_id, period, window)
+
+    @resolves(resource("agreements", description="Periods that began and are not closed, and what each waits for"))
+    def pending_periods(self, info: Info, sla_id: strawberry.ID) -> list[PendingPeriod] | None:
+        return [pending_of(row) for row in info.context.seen_queries.pending(sla_id)]
+
+    @resolves(resource("data_quality", description="Rows that cannot be and so block their period, as they came"))
+    def data_quality(
+        self,
+        info: Info,
+        sla_id: strawberry.ID,
+        state: OfFaultState = None,
+        first: First = DEFAULT_PAGE,
+        after: After = None,
+    ) -> Connection[QualityFault] | None:
+        context = info.context
+
+        def fetch(last: str | None, limit: int) -> Page:
+            return context.quality(sla_id, state, after=last, limit=limit)
+
+        return _connection(f"data-quality/{sla_id}/{state or ''}", "id", first, after, fetch, fault_of, context)
+
+    @resolves(resource("credits", description="What was charged for a period, where credits are a share of that"))
+    def charges(self, info: Info, sla_id: strawberry.ID, period: Named) -> Charges | None:
+        return charges_of(info.context.charges(sla_id, period))
 
     @resolves(resource("exclusions", description="What is excluded from the counts of an agreement, by start"))
     def exclusions(

@@ -19,12 +19,11 @@ from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from api.auth.guard import AUTHENTICATED, SCOPES
-from api.graphql.context import ListsAsked, RequestContext
+from api.graphql.context import NO_DESKS, AskedDesks, ListsAsked, RequestContext
 from api.graphql.errors import LimitExceeded, RequestUnusable, present_all
 from api.graphql.limits import Limits
 from api.graphql.schema import RoleSchema, Schemas
 from ledger.app.access import Principal
-from ledger.app.claims import ClaimDesk
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 from ledger.domain.canonical import parse_json
@@ -50,12 +49,12 @@ def create_graphql(
     queries_for: Callable[[Principal], Queries],
     lists_for: Callable[[Principal], ListsAsked],
     *,
-    claims_for: Callable[[Principal], ClaimDesk | None] = lambda _principal: None,
+    desks_for: Callable[[Principal], AskedDesks] = lambda _principal: NO_DESKS,
     now_ns: Callable[[], int] = time.time_ns,
     strict: bool = False,
     limits: Limits | None = None,
 ) -> HTTPRouteHandler:
-    """The route handler. What ends in ``_for`` gives what the principal's tenant has; no claims where none are taken.
+    """The route handler. What ends in ``_for`` gives what the principal's tenant has.
 
     Where ``strict`` is set, or a request asks for it, one forbidden field refuses the whole operation. The handler
     takes the dependency ``principal``; without one the answer is 401.
@@ -88,7 +87,7 @@ def create_graphql(
             lists_for(principal),
             now_ns=now_ns,
             latency_cache=latency_cache,
-            claims=claims_for(principal),
+            desks=desks_for(principal),
             operation_name=asked.operation_name,
             strict=strict or asked.strict,
         )

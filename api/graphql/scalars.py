@@ -23,6 +23,10 @@ def decimal(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)
 
 
+def instant_or_none(instant_ns: int | None) -> InstantNs | None:
+    return None if instant_ns is None else InstantNs(instant_ns)
+
+
 def _read_instant(value: Any) -> int:
     if not isinstance(value, str):
         raise GraphQLError("an Instant is a text such as 2023-12-19T00:00:00Z")

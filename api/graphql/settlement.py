@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import strawberry
@@ -10,7 +11,7 @@ from strawberry.scalars import JSON
 from api.graphql.access import resource, scoped
 from api.graphql.amounts import Money, money_of
 from api.graphql.context import RequestContext
-from api.graphql.scalars import Count, InstantNs
+from api.graphql.scalars import Count, InstantNs, instant_or_none
 from ledger.app.claims import Claimable
 from ledger.app.paging import Row
 from ledger.errors import QueryInvalid
@@ -105,6 +106,8 @@ class Claim:
     deadline: InstantNs = strawberry.field(description="The first instant that is too late")
     status: str = strawberry.field(description="open, filed or too_late")
     line_id: strawberry.ID | None = strawberry.field(description="The line that pays it, once it is filed")
+    evidence: str | None = strawberry.field(description="SHA-256 of the batch of facts that it was filed with")
+    filed_by: str | None
 
 
 def exclusion_of(row: Row, _context: RequestContext) -> Exclusion:
@@ -117,7 +120,7 @@ def exclusion_of(row: Row, _context: RequestContext) -> Exclusion:
         sla_id=strawberry.ID(row["sla_id"]),
         start=InstantNs(row["from_ns"]),
         end=InstantNs(row["to_ns"]),
-        announced_at=_instant(row["announced_at_ns"]),
+        announced_at=instant_or_none(row["announced_at_ns"]),
         honoured=honoured and Honoured(start=InstantNs(honoured["from_ns"]), end=InstantNs(honoured["to_ns"])),
     )
 
@@ -152,6 +155,7 @@ def claims_of(context: RequestContext, statement_id: str) -> list[Claim]:
 
 
 def _claim(each: Claimable) -> Claim:
+    filed: Mapping[str, Any] = each.filed or {}
     return Claim(
         claim_id=strawberry.ID(each.claim_id),
         scope=each.scope,
@@ -160,13 +164,11 @@ def _claim(each: Claimable) -> Claim:
         credit=money_of({"currency": each.currency, "minor_units": each.minor_units}),
         deadline=InstantNs(each.deadline_ns),
         status=str(each.status),
-        line_id=None if each.filed is None else strawberry.ID(each.filed["line_id"]),
+        line_id=_id(filed.get("line_id")),
+        evidence=filed.get("evidence"),
+        filed_by=filed.get("by"),
     )
 
 
 def _id(name: str | None) -> Any:
     return None if name is None else strawberry.ID(name)
-
-
-def _instant(instant_ns: int | None) -> InstantNs | None:
-    return None if instant_ns is None else InstantNs(instant_ns)

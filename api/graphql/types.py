@@ -11,6 +11,7 @@ from strawberry.scalars import JSON
 from api.graphql.access import metric, resolves, resource, scoped
 from api.graphql.amounts import CreditDelta, Money, ObjectiveDelta, credit_delta_of, deltas_of, money_of
 from api.graphql.context import RequestContext
+from api.graphql.lifecycle import Lifecycle, lifecycle_of
 from api.graphql.roots import ROOTS, BatchRoot, roots_of
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
@@ -38,6 +39,10 @@ class Agreement:
     objectives: list[str] = strawberry.field(description="Ids of the objectives")
     document: JSON | None = scoped("agreement", "document", description="The signed document")
     seq: Count = strawberry.field(description="Log position of the last event that is reflected here")
+
+    @resolves(strawberry.field(description="Where it stands now, its versions of terms and what becomes of it when"))
+    def lifecycle(self, info: Info) -> Lifecycle | None:
+        return lifecycle_of(info.context.seen_queries.lifecycle(self.sla_id))
 
 
 @strawberry.type(description="How the period's equal windows were judged.")
@@ -86,6 +91,7 @@ class Proof:
 class Attestation(Proof):
     chain_id: Decimal
     registry: str
+    previous_ctx: Decimal = strawberry.field(description="ctx of the version it replaces; 0 for the first")
     incident_proof: Proof | None = strawberry.field(description="The second proof, of the credit; or null")
     seq: Count
 
@@ -101,6 +107,10 @@ class Anchor:
     state: str = strawberry.field(
         description="How far its transaction has come: submitted, included, safe, finalized or failed"
     )
+    confirmed: bool = strawberry.field(
+        description="Whether enough blocks stood on it; undone again by a deep reorganisation"
+    )
+    confirmations: Count = strawberry.field(description="Blocks that stood when it was confirmed; 0 before")
     not_replayed: str | None = strawberry.field(
         description="Why the embedded chain does not hold it as recorded; or null"
     )
@@ -137,6 +147,8 @@ class Statement:
         description="As settled; null where it is withheld. /v1/credit-lines tells what is owed now",
     )
     trace: JSON | None = scoped("statement", "trace", description="The steps from the counts to the credit")
+    seal_key: Decimal | None = strawberry.field(description="Field element; null where nothing is sealed")
+    telemetry_root: Decimal | None = strawberry.field(description="Field element; likewise")
     attestable: bool = strawberry.field(description="Whether a circuit can prove statements of these terms")
     unattested_reasons: list[str] | None = scoped(
         "statement",
@@ -165,52 +177,6 @@ class Credit:
     status: str = strawberry.field(description="Always issued; its credit lines say what became of it")
     proof_hash: str | None = strawberry.field(description="The proof it follows by; null while there is none")
     seq: Count
-
-
-@strawberry.type(description="One of the worst requests of a violation: one that failed, or was too slow.")
-class BadRequest:
-    request_id: strawberry.ID
-    trace_id: str | None
-    at: InstantNs
-    batch: str = strawberry.field(description="SHA-256 of the batch that holds its row")
-    line: int = strawberry.field(description="Which line of it, from 1")
-    error_code: str | None
-    latency_ns: Decimal | None = strawberry.field(description="Where it was too slow")
-    conflict: bool = strawberry.field(description="Its id was reported with two bodies, so it counts as failed")
-
-
-@strawberry.type(description="A maximal run of windows that break the promise of one objective.")
-class Violation:
-    id: strawberry.ID
-    sla_id: strawberry.ID
-    service: str
-    period: str
-    objective: str = strawberry.field(description="Id of the objective")
-    indicator: str
-    state: str = strawberry.field(description="open, closed, or withdrawn: judged anew, it does not hold")
-    start: InstantNs
-    end: InstantNs = strawberry.field(description="The first instant after its last window so far")
-    ended_by: str | None = strawberry.field(description="met, idle, excluded, no_data or period_end; null if open")
-    reason: str | None = strawberry.field(description="Why it was withdrawn")
-    revision: int = strawberry.field(description="How often it was opened")
-    first_window: int
-    windows: int
-    good: Count | None = metric(description="Valid requests within the objective")
-    valid: Count | None = metric(description="Requests that count")
-    target_percent: Decimal | None = scoped(
-        "violation", "target", description="Share of valid requests that must be good"
-    )
-    clause: str | None = scoped(
-        "violation", "clause", description="The clause it breaks: the contract's, or the member of the agreement"
-    )
-    unit: str | None = strawberry.field(description="What its counts are")
-    requests: list[BadRequest] | None = metric(description="The worst ones, at most 20, the worst first")
-    credit: Money | None = scoped("violation", "credit", description="Sum of its credit lines; null while it has none")
-    seq: Count
-
-    @resolves(resource("agreements", description="The agreement in its newest terms"))
-    def agreement(self, info: Info) -> Agreement | None:
-        return agreement_of(info.context.agreement(self.sla_id), info.context)
 
 
 @strawberry.type(description="Where a page stands in its list.")
@@ -278,6 +244,8 @@ def statement_of(row: Row, context: RequestContext) -> Statement:
         objectives=_objectives(row, context),
         credit=None if credit is None else money_of(credit),
         trace=seen["trace"],
+        seal_key=decimal(row["seal_key"]),
+        telemetry_root=decimal(row["telemetry_root"]),
         attestable=row["attestable"],
         unattested_reasons=seen["unattested_reasons"],
         attestation=None if attestation is None else _attestation(attestation),
@@ -297,49 +265,6 @@ def credit_of(row: Row, context: RequestContext) -> Credit:
         status=row["status"],
         proof_hash=row["proof_ref"],
         seq=row["seq"],
-    )
-
-
-def violation_of(row: Row, context: RequestContext) -> Violation:
-    seen = context.seen("violation", row)
-    # A field whose value is an error reads null and reports it.
-    refusal = cast(Any, context.withheld_indicator(row["indicator"], "violation"))
-    return Violation(
-        id=strawberry.ID(row["id"]),
-        sla_id=strawberry.ID(row["sla_id"]),
-        service=row["service"],
-        period=row["period"],
-        objective=row["objective"],
-        indicator=row["indicator"],
-        state=row["state"],
-        start=InstantNs(row["start_ns"]),
-        end=InstantNs(row["end_ns"]),
-        ended_by=row["ended_by"],
-        reason=row["reason"],
-        revision=row["revision"],
-        first_window=row["first_window"],
-        windows=row["windows"],
-        good=refusal or row["good"],
-        valid=refusal or row["valid"],
-        target_percent=seen["target"],
-        clause=seen["clause"],
-        unit=row["unit"],
-        requests=refusal or [_bad_request(each) for each in row["evidence"].get("requests", ())],
-        credit=None if seen["credit"] is None else money_of(seen["credit"]),
-        seq=row["seq"],
-    )
-
-
-def _bad_request(row: Mapping[str, Any]) -> BadRequest:
-    return BadRequest(
-        request_id=strawberry.ID(row["request_id"]),
-        trace_id=row["trace_id"],
-        at=InstantNs(int(row["at_ns"])),
-        batch=row["batch"],
-        line=row["line"],
-        error_code=row["error_code"],
-        latency_ns=decimal(row["latency_ns"]),
-        conflict=row["conflict"],
     )
 
 
@@ -371,6 +296,7 @@ def _attestation(row: Mapping[str, Any]) -> Attestation:
     return Attestation(
         chain_id=row["chain_id"],
         registry=row["registry"],
+        previous_ctx=row["previous_ctx"],
         **{name: row[name] for name in _PROOF},
         incident_proof=None if second is None else Proof(**{name: second[name] for name in _PROOF}),
         seq=row["seq"],
@@ -389,6 +315,8 @@ def _anchor(row: Mapping[str, Any], context: RequestContext) -> Anchor:
         block_hash=row["block_hash"],
         leaf=row["leaf"],
         state=row["state"],
+        confirmed=row["confirmed"],
+        confirmations=row["confirmations"],
         not_replayed=context.not_replayed.get(row["tx_hash"]),
         seq=row["seq"],
     )

@@ -169,6 +169,8 @@ RESOURCE_SCOPES: Mapping[str, frozenset[Scope]] = {
     "exclusions": frozenset({Scope.READ_AGREEMENTS}),
     # What may fail says what the target is.
     "budgets": frozenset({Scope.READ_THRESHOLDS}),
+    "windows": frozenset({Scope.READ_UPTIME}),
+    "data_quality": frozenset({Scope.READ_UPTIME}),
 }
 """What the resources themselves need, by their name in the plural; their members may need more."""
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
-from ledger.app.access import Principal
+from ledger.app.access import Principal, metric_scopes
 from ledger.app.agreements import timeline_of
 from ledger.app.observations import ReadRows
+from ledger.app.paging import Page, Row, no_place, page_of
 from ledger.app.ports import Database, Transaction
 from ledger.domain.events import StoredEvent
 from ledger.domain.fact_kinds import BOOKS
@@ -27,11 +28,15 @@ from ledger.domain.observation import RowRejection, identity_scope, request_id_d
 from ledger.domain.samples import scope_of
 from ledger.errors import NotFound
 
+_COUNTS = ("value", "message")
+"""What of a row says how much was counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class QualityFault:
     """A row that blocks its period, or did. ``resolved``: a usable row stands under its id."""
 
+    place: int
     sla_id: str
     source: str
     period: str
@@ -41,6 +46,23 @@ class QualityFault:
     resolved: bool
     event: StoredEvent
 
+    @property
+    def id(self) -> str:
+        """Names it within its agreement: the event that reported it, and its place in there."""
+        return f"{self.event.version}.{self.place}"
+
+    @property
+    def state(self) -> str:
+        return "resolved" if self.resolved else "open"
+
+
+@dataclass(frozen=True, slots=True)
+class QualityPage:
+    """Some of the rows that were reported, and how many of all are open."""
+
+    page: Page
+    open: int
+
 
 @dataclass(frozen=True, slots=True)
 class QualityDesk:
@@ -49,17 +71,50 @@ class QualityDesk:
     database: Database
     read_rows: ReadRows
 
-    def of(self, sla_id: str, principal: Principal | None = None) -> list[QualityFault]:
-        """All rows that were reported for an agreement, the open ones first, then as they came; for a principal or
-        whoever runs this. Raises ``NotFound``."""
+    def of(self, sla_id: str) -> list[QualityFault]:
+        """All rows that were reported for an agreement, the open ones first, then as they came. Raises ``NotFound``."""
+        return sorted(self._all(sla_id), key=lambda fault: fault.resolved)
+
+    def page(
+        self, sla_id: str, principal: Principal, *, state: str | None, after: str | None, limit: int
+    ) -> QualityPage:
+        """Rows as they came, open or resolved ones alone where ``state`` says so, as far as the principal may see them.
+
+        A row is {id, state, source, period, digest, reason, sample_id, line, indicator, field, value, message, at_ns,
+        withheld}. Raises ``NotFound`` and ``CursorInvalid``.
+        """
+        if not principal.may_see(sla_id):
+            raise _not_there(sla_id)
+        found = self._all(sla_id)
+        places = [fault.id for fault in found]
+        if after is not None and after not in places:
+            raise no_place(after)
+        # By its place among all: a row may have been resolved since the page before, and so have left the filter.
+        following = found[0 if after is None else places.index(after) + 1 :]
+        chosen = [fault for fault in following if state in (None, fault.state)]
+        rows = [_visible(fault, principal) for fault in chosen[: limit + 1]]
+        return QualityPage(page_of(rows, limit, "id"), sum(not fault.resolved for fault in found))
+
+    def _all(self, sla_id: str) -> list[QualityFault]:
         with self.database.read() as tx:
-            unseen = principal is not None and not principal.may_see(sla_id)
-            if unseen or next(iter(tx.events.stream(agreement_stream(sla_id))), None) is None:
-                raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
+            if next(iter(tx.events.stream(agreement_stream(sla_id))), None) is None:
+                raise _not_there(sla_id)
             answered = _by_feeds(tx, self.read_rows)
             events = tx.events.stream(quality_stream(sla_id))
-            found = [fault for event in events for fault in _faults(tx, event, answered)]
-        return sorted(found, key=lambda fault: fault.resolved)
+            return [fault for event in events for fault in _faults(tx, event, answered)]
+
+
+def _not_there(sla_id: str) -> NotFound:
+    return NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
+
+
+def _visible(fault: QualityFault, principal: Principal) -> Row:
+    """A fault as a row. What was counted needs the scope of the indicator, as everywhere."""
+    same = ("id", "state", "source", "period", "digest", "reason")
+    row = {**{name: getattr(fault, name) for name in same}, **fault.row, "at_ns": int(fault.row["at_ns"])}
+    if principal.holds(*metric_scopes(fault.row["indicator"])):
+        return {**row, "withheld": []}
+    return {**row, **dict.fromkeys(_COUNTS), "withheld": sorted(_COUNTS)}
 
 
 Answered = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
@@ -70,11 +125,13 @@ def _faults(tx: Transaction, event: StoredEvent, answered: Answered) -> list[Qua
     sla_id, source, rows = payload["sla_id"], payload["source"], payload["rows"]
     same = (sla_id, source, payload["period"], payload["digest"], payload["reason"])
     if rows[0]["indicator"] in BOOKS:
-        return [QualityFault(*same, row, answered(payload, row), event) for row in rows]
+        return [QualityFault(at, *same, row, answered(payload, row), event) for at, row in enumerate(rows)]
     scope = identity_scope(sla_id, source, scope_of(payload["period"]))
     ids = request_id_digests(scope, [row["sample_id"] for row in rows])
     known = tx.identities.known(sla_id, source, sorted(ids))
-    return [QualityFault(*same, row, each in known, event) for row, each in zip(rows, ids, strict=True)]
+    return [
+        QualityFault(at, *same, row, each in known, event) for at, (row, each) in enumerate(zip(rows, ids, strict=True))
+    ]
 
 
 def _by_feeds(tx: Transaction, read_rows: ReadRows) -> Answered:

@@ -38,7 +38,7 @@ def data_quality(data_dir: Path, sla_id: str | None, tenant: str, database_url: 
         ("state", "period", "sample", "line", "at", "says", "wrong"),
         [
             (
-                _state(fault),
+                fault.state,
                 fault.period,
                 fault.row["sample_id"],
                 str(fault.row["line"]),
@@ -52,13 +52,9 @@ def data_quality(data_dir: Path, sla_id: str | None, tenant: str, database_url: 
     return 1 if still_open else 0
 
 
-def _state(fault: QualityFault) -> str:
-    return "resolved" if fault.resolved else "open"
-
-
 def _document(fault: QualityFault) -> dict[str, object]:
     return {
-        "state": _state(fault),
+        "state": fault.state,
         "sla_id": fault.sla_id,
         "source": fault.source,
         "period": fault.period,

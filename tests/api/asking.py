@@ -104,6 +104,16 @@ ABOUT_ONE = """query ($sla: ID!, $statement: ID!) {
   budgets(slaId: $sla) { objective targetPercent allowed { decimal } bad }
 }"""
 """What is asked about one agreement and one statement."""
+ABOUT_A_PERIOD = """query ($sla: ID!, $period: String!) {
+  agreement(slaId: $sla) { lifecycle { state versions { docSha256 onChain } timeline { what } termination { reason } } }
+  pendingPeriods(slaId: $sla) { period waitsFor until watermark start }
+  windows(slaId: $sla, period: $period) { edges { node {
+    index state objectives { id good valid attainmentPercent }
+  } } }
+  dataQuality(slaId: $sla) { edges { node { id state sampleId value message } } }
+  charges(slaId: $sla, period: $period) { version lines { service kind amount currency rate { rate } life { start } } }
+}"""
+"""What a settlement waits for and is reckoned by."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import yaml
 from litestar.testing import TestClient
 
 from ledger.app.access import ROLE_SCOPES, Role, Scope
-from tests.api.asking import ABOUT_ONE, GRAPHQL, World, ask, bearer, body_of, every_route
+from tests.api.asking import ABOUT_A_PERIOD, ABOUT_ONE, GRAPHQL, World, ask, bearer, body_of, every_route
 from tests.api.conftest import EXAMPLE, REGISTRY, TRACE, Ledger
 from tests.support.canaries import CANARIES, SPELLINGS, canary_document, found_in
 
@@ -183,7 +183,12 @@ def test_graphql_withholds_what_rest_withholds(world: World, client: Client, val
     for role in (Role.OPERATOR, Role.OPERATIONS_VIEWER):
         found[role] = set()
         variables = {"sla": values["sla_id"], "statement": values["statement_id"]}
-        for asked in ({"query": GRAPHQL}, {"query": ABOUT_ONE, "variables": variables}):
+        period = {"sla": values["sla_id"], "period": values["period"]}
+        for asked in (
+            {"query": GRAPHQL},
+            {"query": ABOUT_ONE, "variables": variables},
+            {"query": ABOUT_A_PERIOD, "variables": period},
+        ):
             answer = client.post("/graphql", json=asked, headers=bearer(world.key(role)))
             assert answer.status_code == 200
             found[role] |= found_in(answer)

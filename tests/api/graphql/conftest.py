@@ -117,7 +117,7 @@ def asker_over(ledger: Any, **options: Any) -> Iterator[Asker]:
         database = ledger.database
         if principal.tenant != "default":
             database = database.of_tenant(principal.tenant)
-        return Queries(database, bundles=ledger, chain_status=lambda: ledger.chain)
+        return Queries(database, bundles=ledger, chain_status=lambda: ledger.chain, now_ns=lambda: NOW_NS)
 
     who: list[Principal | None] = [OPERATOR]
     app = Litestar(

@@ -16,7 +16,7 @@ from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream, quality_stream
 from ledger.domain.quality_events import MAX_ROWS
 from ledger.domain.window import Cell, Window, WindowState
-from ledger.errors import ImplausibleCounts, NotFound, RequestLogUnusable
+from ledger.errors import CursorInvalid, ImplausibleCounts, NotFound, RequestLogUnusable
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk, log, make_desk, row
 from tests.unit.app.test_stages import close, runner, states
@@ -189,12 +189,53 @@ def test_a_value_is_told_as_it_was_said() -> None:
 
 def test_what_is_wrong_with_an_agreement_is_for_who_may_see_it() -> None:
     desk = desk_for([OBJECTIVES[1]])
+    sla_id, nowhere = desk.attestor.sla_id(desk.agreement), "0x" + "22" * 32
+    quality = QualityDesk(desk.database, read_facts)
+    guest = Principal("guest", "default", frozenset({Scope.READ_UPTIME}), frozenset({"0x" + "11" * 32, nowhere}))
+    for not_seen in (sla_id, nowhere):
+        with pytest.raises(NotFound):
+            quality.page(not_seen, guest, state=None, after=None, limit=1)
+    with pytest.raises(NotFound):
+        quality.of(nowhere)
+
+
+def test_a_walk_over_bad_rows_meets_each_once_though_some_are_answered_meanwhile() -> None:
+    desk = desk_for([OBJECTIVES[1]])
+    sla_id, names = desk.attestor.sla_id(desk.agreement), [f"lie-{at}" for at in range(5)]
+    quality = QualityDesk(desk.database, read_facts)
+    everything = Principal("finance", "default", frozenset(Scope))
+    hand(desk, *(sample(name, good=2, total=1) for name in names))
+    walked, after = [], None
+    while True:
+        found = quality.page(sla_id, everything, state="open", after=after, limit=2)
+        walked += [(row["sample_id"], found.open) for row in found.page.rows]
+        after = found.page.last_id
+        if after is None:
+            break
+        # The row that the cursor names, and one that was not met yet.
+        hand(desk, sample(walked[-1][0], good=1, total=1), *[sample(names[3])] * (len(walked) == 2))
+    assert walked == [("lie-0", 5), ("lie-1", 5), ("lie-2", 3), ("lie-4", 3)]
+    resolved = quality.page(sla_id, everything, state="resolved", after=None, limit=9).page.rows
+    assert [row["sample_id"] for row in resolved] == ["lie-1", "lie-3"]
+    for forged in ("0.5", "9.0", "x", "-1"):
+        with pytest.raises(CursorInvalid):
+            quality.page(sla_id, everything, state=None, after=forged, limit=2)
+
+
+def test_what_a_bad_row_counted_needs_the_scope_of_its_indicator() -> None:
+    desk = desk_for([OBJECTIVES[1]])
     sla_id = desk.attestor.sla_id(desk.agreement)
-    guest = Principal("guest", "default", frozenset({Scope.READ_UPTIME}), frozenset({"0x" + "11" * 32}))
-    with pytest.raises(NotFound):
-        QualityDesk(desk.database, read_facts).of(sla_id, guest)
-    with pytest.raises(NotFound):
-        QualityDesk(desk.database, read_facts).of("0x" + "22" * 32)
+    hand(desk, sample("lie", good=11, total=10))
+    quality, seen = QualityDesk(desk.database, read_facts), []
+    for scopes in ({Scope.READ_UPTIME}, {Scope.READ_UPTIME, Scope.READ_LATENCY}):
+        viewer = Principal("viewer", "default", frozenset(scopes))
+        (row,) = quality.page(sla_id, viewer, state=None, after=None, limit=2).page.rows
+        seen.append((row["sample_id"], row["value"], row["message"] is None, row["withheld"]))
+    # Of an indicator that has no scope of its own every scope of metrics is needed.
+    assert seen == [
+        ("lie", None, True, ["message", "value"]),
+        ("lie", "good 11, bad -1, undecided 0", False, []),
+    ]
 
 
 def test_a_closed_period_waits_for_the_answer_to_an_implausible_count_and_goes_on_with_it() -> None:
