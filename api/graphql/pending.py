@@ -119,7 +119,7 @@ def charges_of(found: RecordedCharges) -> Charges:
         version=found.version,
         lines=[_line(line) for line in found.lines],
         event_id=strawberry.ID(found.receipt.event_id),
-        seq=found.receipt.seq,
+        seq=None if found.receipt.seq is None else Count(found.receipt.seq),
     )
 
 

@@ -36,6 +36,10 @@ As = Callable[..., Client]
 DAY = datetime.now(UTC).date() - timedelta(days=20)
 PERIOD = f"{DAY}/P1D"
 LINE = {"service": "example-chat", "region": "eu", "kind": "recurring", "amount": "1000.00", "currency": "USD"}
+CHARGED = """query ($sla: ID!, $period: String!, $statement: ID!) {
+  charges(slaId: $sla, period: $period) { version lines { service amount } }
+  claims(statementId: $statement) { status lineId evidence filedBy }
+}"""
 
 
 @pytest.fixture
@@ -154,6 +158,11 @@ def test_finance_hands_in_and_the_customer_claims(services: Services, as_: As, s
     assert data["deadline"] == found["deadline"]["rfc3339"]
     problem(customer.post(claims, json={}, headers=key), 409, "idempotency_conflict")
     assert customer.get(claims).json()["items"][0]["filed"] == claim
+    asked = {"query": CHARGED, "variables": {"sla": sla_id, "period": PERIOD, "statement": statement}}
+    assert customer.post("/graphql", json=asked).json()["data"] == {
+        "charges": {"version": 1, "lines": [{"service": LINE["service"], "amount": LINE["amount"]}]},
+        "claims": [{"status": "filed", "lineId": line["id"], "evidence": batch, "filedBy": "the customer_admin"}],
+    }
 
 
 def test_who_may_do_what(services: Services, as_: As, sla_id: str) -> None:
