@@ -23,14 +23,15 @@ from ledger.domain.exclusions import Excluded
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.feeds import FactBook
 from ledger.domain.heartbeats import HeartbeatBook
-from ledger.domain.interval import Interval, clip, covered
+from ledger.domain.interval import Interval, clip
+from ledger.domain.joined_logs import joined
 from ledger.domain.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
 from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.observation import IdRepeated, Rows
 from ledger.domain.outcome import LeftOut
 from ledger.domain.own_recovery import with_own_recoveries
 from ledger.domain.samples import SampleBook
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.window import Window
 from ledger.domain.window_inputs import Batch, window_inputs
 
 MAX_KEPT = 1_000_000
@@ -198,16 +199,17 @@ class PeriodFacts:
             self._evaluator = None
             evaluator = self._take_requests(tx, read_rows, distinct=False)
         evaluator.declare(spans)
-        windows = evaluator.windows() if spans else self._unobserved()
         kinds = [self._taken.reaching(requests, evaluator.reaches())] if REQUESTS in counted else []
+        books = []
         for each in counted:
             if each == REQUESTS:
                 continue
             of_kind = self._batches[each]
             taken, book = self._take(each, tx, read_rows)
             book.declare([*of_kind.spans, *alive])
-            windows = book.windows(windows)
+            books.append(book)
             kinds.append(taken.reaching(of_kind, book.reaches()))
+        windows = joined(evaluator, books)
         inputs = [set[str]() for _ in windows]
         for batches_of in kinds:
             for of_window, behind in zip(inputs, window_inputs(windows, [*batches_of, *alive_batches]), strict=True):
@@ -262,15 +264,6 @@ class PeriodFacts:
                 within = taken.within[digest] = batches.within(digest)
                 book.add_all(cast(Any, read_rows(tx.batches.get(digest))), within=within)
         return taken, book
-
-    def _unobserved(self) -> tuple[Window, ...]:
-        """Without any declaration of completeness nothing is known, not even that nothing happened."""
-        agreement, union = self._registered.agreement, self._excluded.union
-        cells = tuple(Cell(0, 0) for _ in agreement.objectives)
-        return tuple(
-            Window(interval, WindowState.EXCLUDED if covered(interval, union) else WindowState.NO_DATA, cells)
-            for interval in agreement.windows(self._period)
-        )
 
 
 class KeptPeriods:

@@ -14,16 +14,15 @@ from ledger.domain.feeds import FactBook, FactRows
 from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import REQUESTS
 from ledger.domain.observation import Verdict, VerdictCounts
-from ledger.domain.window import Window
 from ledger.errors import BadInput
 from ledger.ingest.facts import READERS
 from ledger.ingest.request_log import open_request_log
 
 
 class FeedsRead(NamedTuple):
-    """The windows with what the feeds say, verdicts by kind, and how many rows could not be used."""
+    """A book of each feed, verdicts by kind, and how many rows could not be used."""
 
-    windows: tuple[Window, ...]
+    books: Sequence[FactBook[Any]]
     counts: Mapping[str, VerdictCounts]
     unusable: int
 
@@ -48,11 +47,10 @@ def read_feeds(
     given: Mapping[str, Path | None],
     spans: Sequence[Interval],
     held: Sequence[Interval] | None,
-    windows: tuple[Window, ...],
 ) -> FeedsRead:
     """Every row of every feed that is given; ``spans`` are those declared for it, ``held`` where it is complete by them
-    or by heartbeats (None: in the whole period). Problems are told. Raises ``RequestLogUnusable``, and
-    ``ImplausibleCounts`` where what a feed says cannot be."""
+    or by heartbeats (None: in the whole period). Problems are told. Raises ``RequestLogUnusable``."""
+    books: list[FactBook[Any]] = []
     counts: dict[str, VerdictCounts] = {}
     unusable = 0
     for kind, path in given.items():
@@ -70,5 +68,5 @@ def read_feeds(
         problems.report()
         unusable += problems.count
         counts[kind] = book.counts
-        windows = book.windows(windows)
-    return FeedsRead(windows, counts, unusable)
+        books.append(book)
+    return FeedsRead(books, counts, unusable)

@@ -21,6 +21,7 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.interval import Interval
+from ledger.domain.joined_logs import joined
 from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES, REQUESTS, SAMPLES
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import VerdictCounts
@@ -103,14 +104,13 @@ def settle(  # noqa: PLR0913, PLR0917 - one for each option
         unusable += _read_requests(requests_path, agreement, evaluator)
     if evaluator.period is None:
         raise BadInput("without a request log nothing tells the period; name it with --period")
-    windows = evaluator.windows()
     held = (spans or None) if alive is None else [*spans, *alive]
     samples = None if samples_path is None else SampleBook(agreement, evaluator.period, spans=held)
     if samples_path is not None and samples is not None:
         unusable += read_samples(samples_path, samples, spans)
-        windows = samples.windows(windows)
-    feeds = read_feeds(agreement, evaluator.period, given, spans, held, windows)
-    windows, unusable = with_own_recoveries(agreement, feeds.windows), unusable + feeds.unusable
+    feeds = read_feeds(agreement, evaluator.period, given, spans, held)
+    windows = joined(evaluator, [*([] if samples is None else [samples]), *feeds.books])
+    windows, unusable = with_own_recoveries(agreement, windows), unusable + feeds.unusable
     charges = None if charges_path is None else _charges(agreement, evaluator.period, charges_path)
     settlement = settle_period(agreement, evaluator.period, windows, charges)
     logs = {**({} if samples is None else {"samples": samples.counts}), **feeds.counts}

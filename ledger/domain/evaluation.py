@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
@@ -43,7 +43,8 @@ class Evaluator:
 
     ``excluded`` is what is taken out of the period: a window that lies in it whole is excluded, with or without data,
     and any other one keeps what starts outside it. An id in conflict is taken out only where every body of it starts
-    in excluded time: nobody gets rid of a failure by sending its id again with a start in a maintenance.
+    in excluded time: nobody gets rid of a failure by sending its id again with a start in a maintenance. Nor with one
+    in a window without data: where a body of it lies in an observed window, it counts there.
 
     Without ``period`` the period of the first row of the service is taken; ``other_periods`` then tells how
     many rows lie elsewhere (key None: in no period of the agreement), and the result may only be used when it
@@ -215,7 +216,7 @@ class Evaluator:
         intervals = self._agreement.windows(self.period)
         good = [[0] * len(self._agreement.objectives) for _ in intervals]
         bad = [[0] * len(self._agreement.objectives) for _ in intervals]
-        for key, count in self._tally.items():
+        for key, count in self._placed().items():
             at = key >> self._key_shift
             for index in range(len(self._agreement.objectives)):
                 counted = self._rule.counted(key, index)
@@ -228,6 +229,23 @@ class Evaluator:
         return tuple(
             self._window(interval, tuple(zip(good[at], bad[at], strict=True))) for at, interval in enumerate(intervals)
         )
+
+    def _placed(self) -> Mapping[int, int]:
+        """The tally, with each id in conflict in a window that is observed, where one of its bodies lies in one."""
+        if self.period is None or not self._partial or not self._conflicts:
+            return self._tally
+        observed = [covered(interval, self._spans) for interval in self._agreement.windows(self.period)]
+        placed = dict(self._tally)
+        for slot, conflict in self._conflicts.items():
+            counted_ns, failed = self._starts_ns[slot], self._outcomes[slot]
+            seen = [
+                at_ns for at_ns in conflict.times_ns if observed[self._index(at_ns)] and not self._gaps.outcome(at_ns)
+            ]
+            if seen and not observed[self._index(counted_ns)] and not self._gaps.outcome(counted_ns):
+                placed[self._index(counted_ns) << self._key_shift | failed] -= 1
+                key = self._index(min(seen)) << self._key_shift | failed
+                placed[key] = placed.get(key, 0) + 1
+        return placed
 
     def _failures(self, intervals: Sequence[Interval], index: int) -> list[int]:
         """Starts of the requests in observed windows that failed to the objective at ``index``.
@@ -275,6 +293,11 @@ class Evaluator:
                 left.by_exclusion[name] += count
         return found
 
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a window counts may depend on which others are observed: ids in conflict, repeat windows."""
+        return bool(self._conflicts or self._rule.repeats)
+
     def reaches(self) -> list[set[int]]:
         """Of each batch (``add_all``), in the order in which they came, the windows whose counts stand on its rows."""
         return with_conflicts(self._reaches, self._conflicts.values())[1:]
@@ -283,7 +306,7 @@ class Evaluator:
         """Accepted requests that lie in windows which no declaration covers whole: they count nowhere."""
         states = [window.state for window in self.windows()]
         shift = self._key_shift
-        return sum(count for key, count in self._tally.items() if states[key >> shift] is WindowState.NO_DATA)
+        return sum(count for key, count in self._placed().items() if states[key >> shift] is WindowState.NO_DATA)
 
     def _index(self, instant_ns: int) -> int:
         """The window of an instant of the period."""
@@ -350,7 +373,9 @@ class Evaluator:
         self._starts_ns[slot], self._outcomes[slot] = first_ns, failed
         conflict = self._conflicts.get(slot)
         if conflict is None:
-            conflict = self._conflicts[slot] = Conflict({self._index(earlier_ns)}, {self._batch_of(slot)})
+            known = Conflict({self._index(earlier_ns)}, {self._batch_of(slot)}, {earlier_ns})
+            conflict = self._conflicts[slot] = known
+        conflict.times_ns.add(start_ns)
         conflict.windows.add(self._index(start_ns))
         conflict.batches.add(len(self._reaches) - 1)
 

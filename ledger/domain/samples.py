@@ -110,7 +110,7 @@ class SampleBook:
 
     ``spans`` are where sample logs are declared complete; None: in the whole period. A row is rejected where it lies
     outside the period, or outside the spans declared for its batch. What lies in ``excluded`` time leaves both sides,
-    an id in conflict only where every body of it does (``Evaluator``).
+    an id in conflict only where every body of it does; it counts in an observed window where it can (``Evaluator``).
     """
 
     def __init__(
@@ -147,6 +147,11 @@ class SampleBook:
         for row in rows:
             self.add(row, within=within)
 
+    @property
+    def in_conflict(self) -> bool:
+        """Whether an id came with two bodies: what it counts may depend on which windows are observed."""
+        return bool(self._conflicts)
+
     def reaches(self) -> list[set[int]]:
         """Of each batch (``add_all``), in the order in which they came, the windows whose counts stand on its rows."""
         return with_conflicts(self._reaches, self._conflicts.values())[1:]
@@ -179,8 +184,9 @@ class SampleBook:
         else:
             self.counts.conflicts += 1
             at_ns, before = self._found[identity]
-            known = Conflict({self._index(at_ns)}, {self._first_batch[identity]})
+            known = Conflict({self._index(at_ns)}, {self._first_batch[identity]}, {at_ns})
             conflict = self._conflicts.setdefault(identity, known)
+            conflict.times_ns.add(row.at_ns)
             conflict.windows.add(self._index(row.at_ns))
             conflict.batches.add(batch)
             first_ns = min(at_ns, row.at_ns, key=lambda each: (self._left_out(each), each))
@@ -202,10 +208,13 @@ class SampleBook:
                 )
         sampled = [objective.sampled for objective in self._agreement.objectives]
         sums: dict[tuple[int, int], list[int]] = {}
-        for at_ns, counted in self._found.values():
-            if self._left_out(at_ns):
+        seen = [each.state is WindowState.OBSERVED and self._covers(each.interval) for each in judged]
+        for identity, (first_ns, counted) in self._found.items():
+            if self._left_out(first_ns):
                 continue
-            window = self._index(at_ns)
+            window = self._index(first_ns)
+            if identity in self._conflicts and not seen[window]:
+                window = self._observed_body(self._conflicts[identity], seen, window)
             for each in counted:
                 cell = sums.setdefault((window, each.objective), [0, 0, 0])
                 cell[0] += each.good
@@ -218,7 +227,7 @@ class SampleBook:
     ) -> Window:
         if window.state is not WindowState.OBSERVED:
             return window
-        if self._spans is not None and not covered(window.interval, self._spans):
+        if not self._covers(window.interval):
             return Window(window.interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in sampled))
         cells = list(window.cells)
         for index, objective in enumerate(self._agreement.objectives):
@@ -226,6 +235,14 @@ class SampleBook:
                 with counting(objective.id, window.interval):
                     cells[index] = Cell(*sums.get((at, index), (0, 0)))
         return Window(window.interval, window.state, tuple(cells))
+
+    def _covers(self, interval: Interval) -> bool:
+        return self._spans is None or covered(interval, self._spans)
+
+    def _observed_body(self, conflict: Conflict, seen: Sequence[bool], otherwise: int) -> int:
+        """The window of the first body in conflict that lies in an observed one, and in no excluded time."""
+        found = (self._index(at_ns) for at_ns in sorted(conflict.times_ns) if not self._left_out(at_ns))
+        return next((window for window in found if seen[window]), otherwise)
 
     def _index(self, at_ns: int) -> int:
         return (at_ns - self._period.interval.start_ns) // (self._agreement.window_seconds * SECOND_NS)

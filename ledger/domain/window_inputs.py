@@ -17,10 +17,12 @@ from ledger.domain.window import Window, WindowState
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """In which windows the bodies of one id lie, and which batches brought them, by their number."""
+    """When the bodies of one id are said to have been, in which windows that is, and which batches brought them, by
+    their number."""
 
     windows: set[int]
     batches: set[int]
+    times_ns: set[int]
 
 
 def with_conflicts(reaches: Iterable[set[int]], conflicts: Iterable[Conflict]) -> list[set[int]]:
