@@ -23,12 +23,12 @@ _ROUNDING = {
 }
 _RULES = {
     "proportional-v1": "what falls of the base on the lost time, or base x shortfall where `missing` is said",
-    "multiplier-v1": "lost time x factor, rounded up as agreed, is credited at the price, or at what of the base falls "
-    "on it; the shorter incidents pay nothing",
+    "multiplier-v1": "lost time x factor, rounded up as agreed, is credited at the price; where there is none, it is "
+    "what falls of the base on the incident x that time / the incident's length; the shorter incidents pay nothing",
     "step_table-v1": "by length each incident has a row of the table, which credits hours or a share of the base",
 }
 _FALLS = "what falls of the base on a time: base x time / time of the period, both without excluded windows"
-_FALLS_FULL = "what falls of the base on a time: base x time / time of the period"
+_FALLS_FULL = "what falls of the base on a time: base x time without excluded windows / time of the period with them"
 
 Step = dict[str, Any]
 

@@ -6,6 +6,7 @@
 
 The charge for a time is what of the base falls on it. A charge with a life of its own is divided by that life, one
 without by the period; what is excluded is no time of either, unless the rule takes the full period (``denominator``).
+Nothing falls on excluded windows, also where an interval or a slice that counts as bad has some inside.
 Amounts are exact fractions of a minor unit.
 """
 
@@ -206,11 +207,11 @@ def _by_table(rule: StepTableRule, lost: Lost, base: Base) -> list[_Credited]:
 
 def _time(windows: WindowColumns, base: Base, *, full: bool) -> ChargedTime:
     """What of a base falls on a time of the period."""
-    out = [] if full else [state is WindowState.EXCLUDED for state in windows.states]
+    out = [state is WindowState.EXCLUDED for state in windows.states]
     excluded = [windows.interval(run.start, run.stop) for run in runs(out)]
     period = windows.interval(0, len(windows))
     lives = ((amount, period if life is None else clip(life, period)) for amount, life in base.parts)
-    return ChargedTime([(amount, life) for amount, life in lives if life is not None], excluded)
+    return ChargedTime([(amount, life) for amount, life in lives if life is not None], excluded, full=full)
 
 
 def _interval(lost: Lost, run: range) -> Interval:

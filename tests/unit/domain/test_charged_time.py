@@ -26,11 +26,16 @@ def lived_ns(life: Interval, excluded: Sequence[Interval]) -> int:
 
 
 def plainly(parts: Parts, excluded: Sequence[Interval], lost: Interval) -> Fraction:
-    """Charge by charge: its amount x how long it was lost / how long it was there."""
+    """Charge by charge: its amount x how long it was lost / how long it was there, what is excluded in neither."""
     found = Fraction(0)
     for amount, life in parts:
-        lived = lived_ns(life, excluded)
-        found += amount * Fraction(overlap_ns(lost, life), lived) if lived else 0
+        lived, start_ns, end_ns = (
+            lived_ns(life, excluded),
+            max(lost.start_ns, life.start_ns),
+            min(lost.end_ns, life.end_ns),
+        )
+        if lived and start_ns < end_ns:
+            found += amount * Fraction(lived_ns(Interval(start_ns, end_ns), excluded), lived)
     return found
 
 
@@ -49,6 +54,9 @@ def plainly_for(parts: Parts, excluded: Sequence[Interval], length_ns: int) -> F
         # what is excluded is no time of its life
         (Interval(0, 2), [Interval(5, 10)], Fraction(2, 5)),
         (Interval(0, 2), [Interval(0, 10)], 0),
+        # and no time that was lost
+        (Interval(0, 4), [Interval(1, 3)], Fraction(1, 4)),
+        (Interval(0, 10), [Interval(1, 9)], 1),
         (Interval(4, 8), [Interval(0, 2), Interval(8, 30)], Fraction(2, 3)),
     ],
 )

@@ -157,7 +157,7 @@ def credit_by_hand(document: Any) -> int:
 def by_rule(document: Any, step: Any) -> list[Fraction]:
     """What each incident earns by the factor or the table, from the figures of the step and of the coverage."""
     rule, states = step["terms"], document["coverage"]["states"]
-    full = "excluded" not in rule["falls"]
+    full = "with them" in rule["falls"]
     window_ns = document["coverage"]["window_seconds"] * 10**9
     price = None if rule["hourly_price"] is None else Fraction(int(rule["hourly_price"]), HOUR_NS)
     base = fraction(step["base"]) if step["base"] else Fraction(0)
@@ -172,7 +172,10 @@ def by_rule(document: Any, step: Any) -> list[Fraction]:
         credited = [Fraction(whole * length, sum(paid)) if length else Fraction(0) for length in paid]
     else:
         credited = [Fraction(rounded_up(length * factor, unit)) for length in paid]
-    earned = [time * (price or base / period_ns) for time in credited]
+    runs = [range(each["first_window"], each["first_window"] + each["windows"]) for each in step["incidents"]]
+    not_excluded = [Fraction(sum(states[at] != "e" for at in run), len(run)) for run in runs]
+    rates = [price or base / period_ns * part for part in not_excluded]
+    earned = [time * rate for time, rate in zip(credited, rates, strict=True)]
     cap = rule["incident_cap_bps"]
     return earned if cap is None else [min(each, base * cap / 10_000) for each in earned]
 
@@ -287,6 +290,19 @@ def test_a_factor_and_a_table_stand_in_the_explanation(rule: dict[str, Any], gon
     assert found.credit
     (step,) = (step for step in document["credit"]["steps"] if step["step"] == "rule")
     assert [fraction(each["amount"]) for each in step["incidents"]] == by_rule(document, step)
+    assert credit_by_hand(document) == found.credit
+
+
+@pytest.mark.parametrize("denominator", ["scheduled", "full"])
+def test_no_share_of_the_base_falls_on_what_is_excluded_inside_an_incident(denominator: str) -> None:
+    """Two intervals of five minutes are down, and three of these minutes were left out."""
+    rule = {**BY_FACTOR, "per": "incident", "factor": "1", "denominator": denominator}
+    agreement = terms("interval_threshold-v1", [rule], base="1000.01", minimum="0", caps={}, rounding="half_even")
+    windows = judged(agreement, [*[(0, 7)] * 10, *[(10, 0)] * 1430], excluded=(1, 2, 7))
+    document, found = explained(agreement, windows)
+    (step,) = (step for step in document["credit"]["steps"] if step["step"] == "rule")
+    (earned,) = by_rule(document, step)
+    assert earned == fraction(step["amount"]) == Fraction(100_001 * 7, 1440 if denominator == "full" else 1437)
     assert credit_by_hand(document) == found.credit
 
 

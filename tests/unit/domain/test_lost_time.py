@@ -146,6 +146,34 @@ def test_lost_time_over_scheduled_or_full_time() -> None:
     assert earned(terms({**LOST, "pays": "always"}), {3: 100}, excluded=(7,)) == [Fraction(800_000, 23)]
 
 
+@settings(max_examples=100)
+@given(st.sets(st.integers(0, 23), min_size=1), st.sets(st.integers(0, 23), max_size=23), st.sampled_from([2, 3, 4]))
+def test_lost_time_pays_no_more_than_the_base(bad: set[int], out: set[int], hours: int) -> None:
+    """Whatever is excluded: an interval that is down may have excluded hours inside, and they were not lost."""
+
+    def change(plain: dict[str, Any]) -> None:
+        members = {
+            "method": "interval_threshold-v1",
+            "interval": f"PT{hours}H",
+            "error_rate": "10",
+            "boundary": "above",
+        }
+        put(
+            plain,
+            "objectives.0",
+            {name: plain["objectives"][0][name] for name in ("id", "indicator", "target")} | members,
+        )
+        put(plain, "compensation.rules", [LOST])
+        put(plain, "compensation.caps", {})
+
+    of = agreement(change)
+    down = [start for start in range(0, 24, hours) if (set(range(start, start + hours)) - out) & bad]
+    scheduled = [hour for hour in range(24) if hour not in out]
+    lost = [hour for hour in scheduled if hour // hours * hours in down]
+    amounts = earned(of, dict.fromkeys(bad, 100), excluded=tuple(out))
+    assert sum(amounts) == (Fraction(800_000 * len(lost), len(scheduled)) if lost else 0)
+
+
 def test_only_the_share_of_requests_that_failed() -> None:
     assert earned(terms({**LOST, "affected": "share"}), {3: 100, 4: 50}) == [Fraction(800_000 * 2, 24) * Fraction(3, 4)]
 
