@@ -11,26 +11,13 @@ from typing import Any
 
 import click
 
-from ledger.app.access import DEFAULT_TENANT, Role, check_tenant
+from ledger.app.access import Role, check_tenant
 from ledger.app.keys import key_principal, make_key
 from ledger.app.keys_port import ApiKey
 from ledger.app.ports import Database
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
-
-_DATA = click.option(
-    "--data",
-    "data_dir",
-    envvar="SLA_LEDGER_DATA",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Data directory, as `init` makes it.  [env: SLA_LEDGER_DATA]",
-)
-_DATABASE = click.option(
-    "--database", envvar="DATABASE_URL", metavar="URL", help="PostgreSQL that holds the log, if one does."
-)
-_TENANT = click.option("--tenant", default=DEFAULT_TENANT, show_default=True, help="Whose data the key is for.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 class _SystemRandomness:
@@ -44,17 +31,17 @@ def api() -> None:
 
 
 @api.command(epilog="Exit codes: 0 made; 2 the tenant, the end or the data directory cannot be used.")
-@_DATA
-@_DATABASE
-@_TENANT
+@DATA
+@DATABASE
+@TENANT
 @click.option("--role", type=click.Choice([str(role) for role in Role]), required=True, help="What it may do.")
 @click.option("--sla-id", "sla_ids", multiple=True, help="Limit it to reading this agreement; may be repeated.")
 @click.option("--expires", metavar="INSTANT", help="Its end, such as 2027-01-01T00:00:00Z; without one it has none.")
 @click.option("--label", default="", help="For people: who has it.")
-@_JSON
+@AS_JSON
 def create(
     data_dir: Path,
-    database: str | None,
+    database_url: str | None,
     tenant: str,
     role: str,
     sla_ids: tuple[str, ...],
@@ -64,7 +51,7 @@ def create(
 ) -> None:
     """Make a key and print it: this once, since only its hash is kept."""
     expires_at_ns = None if expires is None else parse_instant_ns(expires)
-    with _opened(data_dir, database, tenant) as storage, storage.begin() as tx:
+    with _opened(data_dir, database_url, tenant) as storage, storage.begin() as tx:
         key, text = make_key(
             tx,
             tenant=tenant,
@@ -83,13 +70,13 @@ def create(
 
 
 @api.command("list", epilog="Exit codes: 0 listed; 2 no such data directory.")
-@_DATA
-@_DATABASE
-@_TENANT
-@_JSON
-def list_keys(data_dir: Path, database: str | None, tenant: str, as_json: bool) -> None:
+@DATA
+@DATABASE
+@TENANT
+@AS_JSON
+def list_keys(data_dir: Path, database_url: str | None, tenant: str, as_json: bool) -> None:
     """A tenant's keys, oldest first, without their secrets."""
-    with _opened(data_dir, database, tenant) as storage, storage.read() as tx:
+    with _opened(data_dir, database_url, tenant) as storage, storage.read() as tx:
         found = [_described(key) for key in tx.keys.all()]
     if as_json:
         print_json(found)
@@ -99,14 +86,14 @@ def list_keys(data_dir: Path, database: str | None, tenant: str, as_json: bool) 
 
 
 @api.command(epilog="Exit codes: 0 revoked, now or before; 1 no such key; 2 no such data directory.")
-@_DATA
-@_DATABASE
-@_TENANT
+@DATA
+@DATABASE
+@TENANT
 @click.argument("key_id")
-@_JSON
-def revoke(data_dir: Path, database: str | None, tenant: str, key_id: str, as_json: bool) -> None:
+@AS_JSON
+def revoke(data_dir: Path, database_url: str | None, tenant: str, key_id: str, as_json: bool) -> None:
     """Revoke the key KEY_ID for good, and every guest token that was made with it."""
-    with _opened(data_dir, database, tenant) as storage, storage.begin() as tx:
+    with _opened(data_dir, database_url, tenant) as storage, storage.begin() as tx:
         key = tx.keys.revoke(key_id, time.time_ns())
     if as_json:
         print_json(_described(key))
@@ -115,11 +102,11 @@ def revoke(data_dir: Path, database: str | None, tenant: str, key_id: str, as_js
 
 
 @contextmanager
-def _opened(data_dir: Path, database: str | None, tenant: str) -> Iterator[Database]:
+def _opened(data_dir: Path, database_url: str | None, tenant: str) -> Iterator[Database]:
     from ledger.wiring.data_directory import open_data_directory  # takes a while, which a mistyped option need not
 
     check_tenant(tenant)
-    with open_data_directory(data_dir, database_url=database) as data:
+    with open_data_directory(data_dir, database_url=database_url) as data:
         yield data.database.of_tenant(tenant)
 
 

@@ -9,7 +9,8 @@ import click
 
 from ledger.app.access import DEFAULT_TENANT, ROLE_SCOPES, Principal, Role
 from ledger.app.budgets import Budgets, read_budgets, read_windows_asked
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, chosen_sla
+from ledger.cli.opening import chosen_sla
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.money import format_floored

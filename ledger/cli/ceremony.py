@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from ledger.cli.options import AS_JSON, DATA
 from ledger.cli.output import note, print_json, print_table
 from ledger.errors import BadInput
 from ledger.resources import resource_dir
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 _CIRCUIT = click.option("--circuit", "name", required=True, help="Name of the circuit, such as compliance_25x4.")
 _CIRCUITS = click.option(
@@ -19,10 +19,6 @@ _CIRCUITS = click.option(
     type=click.Path(path_type=Path),
     help="Folder with circuits.json and its sources; those of this release without it.",
 )
-_DATA = click.option(
-    "--data", "data_dir", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
-    help="Data directory whose proofs the key is for.",
-)  # fmt: skip
 
 
 @click.command(
@@ -36,7 +32,7 @@ _DATA = click.option(
 @click.option("--accept-ptau", default="", help="sha256 of powers of tau that you trust though they are unpublished.")
 @click.option("--manifest", type=click.Path(path_type=Path), help="Write what to publish and pin to this file.")
 @_CIRCUITS
-@_JSON
+@AS_JSON
 def ceremony_check(
     file: Path,
     name: str,
@@ -95,9 +91,9 @@ def ceremony_check(
 @click.option("--manifest", type=click.Path(path_type=Path, exists=True), required=True, help="As it was published.")
 @click.option("--pin", required=True, help="sha256 of the manifest that the parties agreed on.")
 @click.option("--wasm", type=click.Path(path_type=Path, exists=True), help="The circuit, for snarkjs and rapidsnark.")
-@_DATA
+@DATA
 @_CIRCUITS
-@_JSON
+@AS_JSON
 def import_zkey(
     file: Path,
     name: str,
@@ -139,8 +135,8 @@ def import_zkey(
 
 
 @click.command(epilog="Exit codes: 0 shown; 2 no data directory, or its file of pins cannot be read.")
-@_DATA
-@_JSON
+@DATA
+@AS_JSON
 def pins(data_dir: Path, as_json: bool) -> None:
     """The proving keys that a data directory is pinned to, by circuit."""
     from ledger.attest.ceremony_keys import read_pins

@@ -13,7 +13,8 @@ import click
 
 from ledger.app.chain_status import events_of_others
 from ledger.cli.chain_roots import record, roots
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, opened
+from ledger.cli.opening import opened
+from ledger.cli.options import AS_JSON, DATA, DATABASE
 from ledger.cli.output import note, print_json
 from ledger.cli.registry_roles import COMMANDS, FURTHER_CHAIN, of_node
 from ledger.wiring.data_directory import open_data_directory

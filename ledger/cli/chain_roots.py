@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from ledger.app.recording import demand_recording
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, opened
+from ledger.cli.opening import opened
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.batch_events import BATCH_FORMED
 from ledger.domain.events import StoredEvent

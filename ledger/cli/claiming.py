@@ -9,7 +9,8 @@ import click
 
 from ledger.app.charges import RecordedCharges
 from ledger.app.claims import Claimable, Filed
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of, opened, receipt_document
+from ledger.cli.opening import chosen_of, opened, receipt_document
+from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.money import format_minor_units

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ import click
 from ledger.app.ports import Database
 from ledger.app.retrying import write
 from ledger.app.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
+from ledger.cli.options import DATA, DATABASE
 from ledger.cli.output import note
 from ledger.domain.instant import Clock
 from ledger.errors import DataDirectoryInvalid, SettingInvalid, SlaLedgerError
@@ -32,8 +33,24 @@ Exit codes:
 _EVERY = re.compile(r"(\d{1,5})(s|m)")
 
 
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """What is scraped, as the options say it."""
+
+    target: str
+    service: str
+    format_name: str
+    source: str | None
+
+    def scrape(self, clock: Clock) -> RawTelemetry:
+        at_ns, found = clock.now_ns(), fetch(self.target)
+        source = self.source or urlsplit(self.target).netloc.rpartition("@")[2][:100] or "target"
+        return RawTelemetry(self.format_name, found.media_type, found.data, source, self.service, at_ns)
+
+
 @click.command(epilog=EPILOG)
-@click.option("--data", "data_dir", metavar="DIR", required=True, help="Data directory.")
+@DATA
+@DATABASE
 @click.option("--target", metavar="URL", required=True, help="The metrics endpoint.")
 @click.option("--service", metavar="NAME", required=True, help="The service it belongs to, as the agreement names it.")
 @click.option("--format", "format_name", type=click.Choice(SCRAPED), required=True, help="What exports the metrics.")
@@ -42,34 +59,26 @@ _EVERY = re.compile(r"(\d{1,5})(s|m)")
 @click.option("--once", is_flag=True, help="Scrape once and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each scrape.")
 def collect(
-    data_dir: str,
-    target: str,
-    service: str,
-    format_name: str,
-    source: str | None,
-    every: str,
-    once: bool,
-    as_json: bool,
+    data_dir: Path, database_url: str | None, every: str, once: bool, as_json: bool, **endpoint: str | None
 ) -> int:
-    """Scrape a metrics endpoint: what tells something about the service becomes evidence.
-
-    The log is that of the data directory, or of the PostgreSQL that DATABASE_URL names.
-    """
+    """Scrape a metrics endpoint: what tells something about the service becomes evidence."""
     every_s = _seconds(every)
-    if not Path(data_dir).is_dir():
-        raise DataDirectoryInvalid(f"{data_dir} is not a directory; make one with sla-ledger demo", path=data_dir)
+    if not data_dir.is_dir():
+        raise DataDirectoryInvalid(
+            f"{data_dir} is not a directory; make one with: sla-ledger init --data {data_dir}", path=str(data_dir)
+        )
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
 
-    named = source or urlsplit(target).netloc.rpartition("@")[2][:100] or "target"
+    scraped = _Endpoint(**endpoint)  # type: ignore[arg-type]
     stopping = threading.Event()
     if not once:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda _number, _frame: stopping.set())
-    services = open_data(Path(data_dir), notify=note, database_url=os.environ.get("DATABASE_URL") or None)
+    services = open_data(data_dir, notify=note, database_url=database_url)
     try:
         while True:
             try:
-                raw = _scrape(services.clock, target, service, format_name, named)
+                raw = scraped.scrape(services.clock)
                 recorded = _record(services.database, services.clock, raw)
                 _report(recorded, as_json=as_json)
                 if once:
@@ -83,12 +92,6 @@ def collect(
                 return 0
     finally:
         services.close()
-
-
-def _scrape(clock: Clock, target: str, service: str, format_name: str, source: str) -> RawTelemetry:
-    at_ns = clock.now_ns()
-    found = fetch(target)
-    return RawTelemetry(format_name, found.media_type, found.data, source, service, at_ns)
 
 
 def _record(database: Database, clock: Clock, raw: RawTelemetry) -> RecordedTelemetry:

@@ -11,7 +11,8 @@ import click
 
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.paging import Row, page_of, place_of
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, who
+from ledger.cli.opening import who
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table
 from ledger.cli.pages import LISTED, PageAsked, amount_document, amount_text, instant_text, paged, tell_of_more
 from ledger.domain.credit_lines import LineStatus

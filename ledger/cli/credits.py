@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ledger.app.exports import ControlTotals, credit_rows, verify_credit_export, write_credit_export
-from ledger.cli.maintenance import AS_JSON, DATABASE
+from ledger.cli.options import AS_JSON, DATABASE, data_option, is_given
 from ledger.cli.output import note, print_json, print_table
 from ledger.cli.transfer import reading, writing
 from ledger.domain.instant import parse_instant_ns
@@ -21,7 +21,7 @@ from ledger.wiring.data_directory import open_data_directory
     "export-credits", epilog="Exit codes: 0 written, or FILE is complete; 2 FILE or another input cannot be used."
 )
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--data", "data_dir", metavar="DIR", type=click.Path(path_type=Path), help="Data directory to export.")
+@data_option("Data directory to export.", required=False)
 @click.option(
     "--from", "since", metavar="WHEN", help="Periods that start then or later: a date (00:00 UTC) or RFC 3339."
 )
@@ -46,7 +46,7 @@ def export_credits(
     each column is.
     """
     if verify:
-        if data_dir is not None:
+        if is_given("data_dir"):
             raise BadInput("--verify reads FILE alone; leave --data out")
         with reading(file) as source:
             _print("complete", verify_credit_export(source), as_json=as_json)

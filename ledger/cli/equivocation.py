@@ -9,11 +9,10 @@ import click
 from ledger.attest import equivocation as proofs
 from ledger.attest.bundle_schema import MAX_BUNDLE_BYTES
 from ledger.attest.verification import Exit, read_trust
+from ledger.cli.options import AS_JSON
 from ledger.cli.output import print_json
 from ledger.cli.verify import line_text, read_document
 from ledger.errors import BadInput, DocumentInvalid, SlaLedgerError
-
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 @click.group()

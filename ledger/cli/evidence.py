@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ledger.app.bundles import build_opening
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened
+from ledger.cli.opening import chosen_sla, opened
+from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json
 from ledger.cli.transfer import writing
 from ledger.domain.canonical import canonical_bytes

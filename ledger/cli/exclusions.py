@@ -12,7 +12,8 @@ from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk, RecordedExclusion
 from ledger.app.lists import Lists, visible_exclusion
 from ledger.app.paging import Row
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of, opened, receipt_document, who
+from ledger.cli.opening import chosen_of, opened, receipt_document, who
+from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
 from ledger.domain.schema import convert

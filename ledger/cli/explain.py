@@ -10,6 +10,7 @@ import click
 
 from ledger.attest.verification import read_bundle, read_opening
 from ledger.cli.explain_text import print_explanation
+from ledger.cli.options import DATABASE, TENANT, data_option
 from ledger.cli.output import ProgressLine, print_json, visible
 from ledger.cli.verify import read_document
 from ledger.domain.agreement import Agreement
@@ -21,16 +22,9 @@ from ledger.errors import BadInput, DocumentInvalid, SlaLedgerError
 
 @click.command(epilog="Exit codes: 0 shown; 1 there is no such statement; 2 the input cannot be used.")
 @click.argument("statement", metavar="STATEMENT")
-@click.option(
-    "--data",
-    "data_dir",
-    envvar="SLA_LEDGER_DATA",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Data directory of the ledger that holds STATEMENT.  [env: SLA_LEDGER_DATA]",
-)
-@click.option("--database", "database_url", envvar="DATABASE_URL", metavar="URL", help="PostgreSQL that holds the log.")
-@click.option("--tenant", default="default", show_default=True, help="Whose statement.")
+@data_option("Data directory of the ledger that holds STATEMENT.", required=False)
+@DATABASE
+@TENANT
 @click.option(
     "--opening", type=click.Path(path_type=Path), help="Of a bundle: the counts of its windows, which it has not."
 )

@@ -14,6 +14,7 @@ import click
 from ledger.app.outbox import Stage
 from ledger.app.progress import Progress, Watched, read_progress
 from ledger.app.queries import SchemaState
+from ledger.cli.options import AS_JSON, DATABASE, data_option
 from ledger.cli.output import print_json
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.nesting import too_deep
@@ -31,15 +32,8 @@ MAX_ANSWER_BYTES = 100_000
     epilog="Exit codes: 0 the work goes on; 1 it does not, or the database or server does not answer; 2 the input "
     "cannot be used."
 )
-@click.option(
-    "--data",
-    "data_dir",
-    envvar="SLA_LEDGER_DATA",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Data directory of the ledger.  [env: SLA_LEDGER_DATA]",
-)
-@click.option("--database", "database_url", envvar="DATABASE_URL", metavar="URL", help="PostgreSQL that holds the log.")
+@data_option("Data directory of the ledger.", required=False)
+@DATABASE
 @click.option(
     "--for",
     "watched",
@@ -60,7 +54,7 @@ MAX_ANSWER_BYTES = 100_000
     help="How long work may wait before it counts as standing still.",
 )
 @click.option("--url", metavar="URL", help="Ask the server at this address whether it can answer, and nothing else.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@AS_JSON
 def health(
     data_dir: Path | None,
     database_url: str | None,

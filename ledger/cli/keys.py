@@ -14,16 +14,12 @@ import click
 from ledger.attest.signing import SEED_BYTES, NoteKey, SigningKey, load_note_key, save_note_key
 from ledger.cli.api_keys import api
 from ledger.cli.ceremony import ceremony_check, import_zkey, pins
+from ledger.cli.options import AS_JSON, DATA, DATABASE, data_option, is_given
 from ledger.cli.output import note, print_json, print_table
 from ledger.errors import KeyFileUnusable, VerifierKeyInvalid
 
 if TYPE_CHECKING:
     from ledger.wiring import Services
-
-_DATA = click.option(
-    "--data", "data_dir", type=click.Path(path_type=Path), required=True, help="Data directory, as `demo` writes it."
-)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -34,7 +30,7 @@ def keys() -> None:
 @keys.command(epilog="Exit codes: 0 made; 2 the file is there already or cannot be written, or no key has that name.")
 @click.option("--name", required=True, help="Key name: the log's origin, such as example.com/log.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="New file for the private key (mode 0600).")
-@_JSON
+@AS_JSON
 def create(name: str, out: Path, as_json: bool) -> None:
     """Make a key, write it to a new file, print its public half (vkey)."""
     key = NoteKey(name, SigningKey(os.urandom(SEED_BYTES)))
@@ -44,24 +40,26 @@ def create(name: str, out: Path, as_json: bool) -> None:
 
 @keys.command(epilog="Exit codes: 0 shown; 2 the file holds no such key, or no such data directory.")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--data", "data_dir", type=click.Path(path_type=Path), help="Data directory: its present log key.")
-@_JSON
-def show(file: Path | None, data_dir: Path | None, as_json: bool) -> None:
+@data_option("Data directory: its present log key.", required=False)
+@DATABASE
+@AS_JSON
+def show(file: Path | None, data_dir: Path | None, database_url: str | None, as_json: bool) -> None:
     """Print the public half (vkey) of the key in FILE, or of a data directory's present log key."""
-    if (file is None) == (data_dir is None):
+    if (file is None and data_dir is None) or (file is not None and is_given("data_dir")):
         raise click.UsageError("name either a key file or --data DIR")
     if file is not None:
         _print_vkey(_load_named(file).key.vkey(), as_json=as_json)
     elif data_dir is not None:
-        _print_vkey(str(_described(data_dir)[-1]["vkey"]), as_json=as_json)
+        _print_vkey(str(_described(data_dir, database_url)[-1]["vkey"]), as_json=as_json)
 
 
 @keys.command("list", epilog="Exit codes: 0 listed; 2 no such data directory.")
-@_DATA
-@_JSON
-def list_keys(data_dir: Path, as_json: bool) -> None:
+@DATA
+@DATABASE
+@AS_JSON
+def list_keys(data_dir: Path, database_url: str | None, as_json: bool) -> None:
     """The log's keys, oldest first, the sizes each signs, and whether its private half is at hand."""
-    found = _described(data_dir)
+    found = _described(data_dir, database_url)
     if as_json:
         print_json(found)
         return
@@ -81,12 +79,13 @@ def list_keys(data_dir: Path, as_json: bool) -> None:
     epilog="Exit codes: 0 rotated; 1 the key cannot follow the present one; 2 a key file or the data directory cannot "
     "be used."
 )
-@_DATA
+@DATA
+@DATABASE
 @click.option("--key", "file", type=click.Path(path_type=Path), help="File of the new key; made anew without it.")
-@_JSON
-def rotate(data_dir: Path, file: Path | None, as_json: bool) -> None:
+@AS_JSON
+def rotate(data_dir: Path, database_url: str | None, file: Path | None, as_json: bool) -> None:
     """Give the log a new key. The old one endorses it, the log records it, and old checkpoints stay valid."""
-    services = _open(data_dir)
+    services = _open(data_dir, database_url)
     try:
         origin = services.log_signer.origin
         new = load_note_key(file, origin) if file else NoteKey(origin, SigningKey(os.urandom(SEED_BYTES)))
@@ -112,10 +111,10 @@ def _print_vkey(vkey: str, *, as_json: bool) -> None:
     click.echo(vkey)
 
 
-def _described(data_dir: Path) -> list[dict[str, object]]:
+def _described(data_dir: Path, database_url: str | None) -> list[dict[str, object]]:
     from ledger.app.log_keys import log_keys
 
-    services = _open(data_dir)
+    services = _open(data_dir, database_url)
     try:
         with services.database.read() as tx:
             found = log_keys(tx, services.log_signer.identity)
@@ -132,10 +131,10 @@ def _described(data_dir: Path) -> list[dict[str, object]]:
         services.close()
 
 
-def _open(data_dir: Path) -> Services:
+def _open(data_dir: Path, database_url: str | None) -> Services:
     from ledger.wiring import open_data  # takes seconds, which `create` need not wait for
 
-    return open_data(data_dir, notify=note)
+    return open_data(data_dir, notify=note, database_url=database_url)
 
 
 def _load_named(file: Path) -> NoteKey:

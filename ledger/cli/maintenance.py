@@ -9,25 +9,9 @@ import click
 
 from ledger.app.erasure import erase_payload
 from ledger.app.fsck import FsckReport, fsck
+from ledger.cli.options import AS_JSON, DATA, DATABASE
 from ledger.cli.output import ProgressLine, note, print_json
 from ledger.wiring.data_directory import open_data_directory, require_trust
-
-DATA = click.option(
-    "--data",
-    "data_dir",
-    required=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Data directory of the ledger.",
-)
-DATABASE = click.option(
-    "--database",
-    "database_url",
-    envvar="DATABASE_URL",
-    metavar="URL",
-    help="PostgreSQL (postgresql://...) that holds the log instead of a file in DIR.  [env: DATABASE_URL]",
-)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 @click.command("fsck", epilog="Exit codes: 0 clean; 1 findings; 2 the input cannot be used.")

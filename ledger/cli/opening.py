@@ -9,33 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
-
 from ledger.app.ports import Database, Receipt
 from ledger.cli.output import note
 from ledger.errors import BadInput, DataDirectoryInvalid, NotSequencedYet
 from ledger.settings import WorkerSettings
 from ledger.wiring.services import Services, create_data, default_key_cache, open_data
-
-DATA = click.option(
-    "--data",
-    "data_dir",
-    required=True,
-    envvar="SLA_LEDGER_DATA",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Data directory of the ledger.  [env: SLA_LEDGER_DATA]",
-)
-DATABASE = click.option(
-    "--database",
-    "database_url",
-    envvar="DATABASE_URL",
-    metavar="URL",
-    help="PostgreSQL (postgresql://...) that holds the log instead of a file in DIR.  [env: DATABASE_URL]",
-)
-TENANT = click.option("--tenant", default="default", show_default=True, help="Whose data this is about.")
-SLA_ID = click.option("--sla-id", metavar="ID", help="The agreement. Default: the only one there is.")
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 @contextmanager

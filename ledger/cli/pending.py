@@ -8,7 +8,8 @@ import click
 
 from ledger.app.paging import Row
 from ledger.app.pending import read_pending
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, chosen_sla
+from ledger.cli.opening import chosen_sla
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table
 from ledger.cli.pages import instant_text
 from ledger.wiring.clock import SystemClock

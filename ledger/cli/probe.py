@@ -12,6 +12,7 @@ import click
 from ledger.attest import babyjub, verification
 from ledger.attest.report import Outcome
 from ledger.attest.signing import SEED_BYTES, load_key, save_secret
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, ticking
 from ledger.cli.verify import read_document
 from ledger.domain.agreement import Agreement
@@ -23,7 +24,6 @@ PROBE_LINE = "probe signature"
 KEY = click.option(
     "--key", "key_path", required=True, type=click.Path(path_type=Path), help="The probe's secret, as `key` made it."
 )
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 @click.group()
@@ -92,17 +92,9 @@ def sign(bundle: Path, opening: Path, trust: Path | None, key_path: Path, out: P
     "or key); 2 FILE or the data directory cannot be used."
 )
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option(
-    "--data",
-    "data_dir",
-    required=True,
-    envvar="SLA_LEDGER_DATA",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Data directory of the ledger.  [env: SLA_LEDGER_DATA]",
-)
-@click.option("--database", "database_url", envvar="DATABASE_URL", metavar="URL", help="PostgreSQL that holds the log.")
-@click.option("--tenant", default="default", show_default=True, help="Whose data this is about.")
+@DATA
+@DATABASE
+@TENANT
 @AS_JSON
 def record(file: Path, data_dir: Path, database_url: str | None, tenant: str, as_json: bool) -> None:
     """Record the signature in FILE; the statement's bundle has it from then on."""

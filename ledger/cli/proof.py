@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ledger.cli.options import DATA, DATABASE
 from ledger.cli.output import note, print_json
 from ledger.errors import BadInput
 
@@ -15,16 +16,15 @@ from ledger.errors import BadInput
     "cannot be used."
 )
 @click.argument("entry", metavar="SEQ|STATEMENT_ID")
-@click.option(
-    "--data", "data_dir", type=click.Path(path_type=Path), required=True, help="Data directory, as `demo` writes it."
-)
+@DATA
+@DATABASE
 @click.option("--out", type=click.Path(path_type=Path), help="File to write, usually *.tlog-proof; stdout without it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, the proof within it.")
-def proof(entry: str, data_dir: Path, out: Path | None, as_json: bool) -> None:
+def proof(entry: str, data_dir: Path, database_url: str | None, out: Path | None, as_json: bool) -> None:
     """Export the inclusion proof of a log entry, by its position or by the statement it issued."""
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
 
-    services = open_data(data_dir, notify=note)
+    services = open_data(data_dir, notify=note, database_url=database_url)
     try:
         log = services.public_log
         # A statement id has dots; a position has digits alone.

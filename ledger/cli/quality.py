@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ledger.app.quality import QualityDesk, QualityFault
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_of
+from ledger.cli.opening import chosen_of
+from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import print_json, print_table
 from ledger.domain.instant import format_instant_ns
 from ledger.ingest.facts import read_facts

@@ -12,7 +12,8 @@ from ledger.app.agreements import load_agreement, timeline_of
 from ledger.app.handing_in import hand_in
 from ledger.app.observations import RecordedBatch
 from ledger.cli.log_reading import parse_span, read_whole_log
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, SLA_ID, TENANT, chosen_sla, opened, receipt_document
+from ledger.cli.opening import chosen_sla, opened, receipt_document
+from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json
 from ledger.domain.attested import WINDOWS
 from ledger.domain.instant import format_instant_ns

@@ -10,7 +10,8 @@ import click
 
 from ledger.app.commands import EVM_SIGNATURE_BYTES, Commands
 from ledger.cli.agreement_reading import read_agreement
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT, opened, receipt_document
+from ledger.cli.opening import opened, receipt_document
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json
 from ledger.cli.transfer import writing
 from ledger.domain.agreement import Agreement

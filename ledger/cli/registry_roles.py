@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, opened
+from ledger.cli.opening import opened
+from ledger.cli.options import AS_JSON, DATA, DATABASE
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.errors import BadInput, SettingInvalid

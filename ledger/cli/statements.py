@@ -12,7 +12,7 @@ from ledger.app.paging import Row, page_of, place_of
 from ledger.attest.report import DEV_KEY_SAID
 from ledger.cli.credit_changes import line_document, lines_table
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, counts_text
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, percent_floored, print_json, print_table
 from ledger.cli.pages import (
     LISTED,

@@ -13,7 +13,7 @@ import click
 
 from ledger.app.restore_guard import KnownCheckpoint
 from ledger.app.transfer import Summary, export_log, import_log, verify_export
-from ledger.cli.maintenance import AS_JSON, DATABASE
+from ledger.cli.options import AS_JSON, DATABASE, data_option
 from ledger.cli.output import ProgressLine, note, print_json
 from ledger.errors import BadInput, StorageUnavailable
 from ledger.wiring.data_directory import (
@@ -45,7 +45,7 @@ _VKEY = click.option(
     "FILE or another input cannot be used.",
 )
 @_FILE
-@click.option("--data", "data_dir", metavar="DIR", type=click.Path(path_type=Path), help="Data directory to export.")
+@data_option("Data directory to export.", required=False)
 @click.option("--batches", is_flag=True, help="Take the raw batches of facts along.")
 @click.option("--verify", is_flag=True, help="Do not write FILE: read it, and prove that it is complete.")
 @_CHECKPOINT

@@ -9,7 +9,7 @@ import click
 
 from ledger.app.paging import Row, page_of, place_of
 from ledger.cli.objectives import counts_text
-from ledger.cli.opening import AS_JSON, DATA, DATABASE, TENANT
+from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table
 from ledger.cli.pages import LISTED, PageAsked, amount_document, amount_text, instant_text, paged, tell_of_more
 from ledger.domain.indicators import REQUESTS
