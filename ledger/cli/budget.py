@@ -9,13 +9,12 @@ import click
 
 from ledger.app.access import DEFAULT_TENANT, ROLE_SCOPES, Principal, Role
 from ledger.app.budgets import Budgets, read_budgets, read_windows_asked
-from ledger.cli.opening import chosen_sla
+from ledger.cli.opening import chosen_sla, read_by
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.money import format_floored
 from ledger.wiring.clock import SystemClock
-from ledger.wiring.data_directory import open_data_directory
 
 
 @click.command(epilog="Exit codes: 0 shown; 1 a budget is exhausted (with --check); 2 the input cannot be used.")
@@ -45,7 +44,7 @@ def budget(
     """
     windows = read_windows_asked(over)
     reader = Principal("the command line", tenant or DEFAULT_TENANT, ROLE_SCOPES[Role.OPERATOR])
-    with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
+    with read_by(data_dir, database_url, tenant) as tx:
         chosen = chosen_sla(tx.views.agreements(), sla_id, named="as the argument SLA_ID")
         found = read_budgets(tx, reader, chosen, period=period, over=windows, now_ns=SystemClock().now_ns())
     if as_json:

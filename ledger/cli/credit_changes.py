@@ -11,7 +11,7 @@ import click
 
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.paging import Row, page_of, place_of
-from ledger.cli.opening import who
+from ledger.cli.opening import read_by, who
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table
 from ledger.cli.pages import LISTED, PageAsked, amount_document, amount_text, instant_text, paged, tell_of_more
@@ -54,7 +54,7 @@ def list_lines(
     as_json: bool,
 ) -> None:
     """List credit lines and reversal entries by the start of their period; their sum is what is owed."""
-    with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
+    with read_by(data_dir, database_url, tenant) as tx:
         place = place_of(asked.after, tx.views.credit_line)
         rows = tx.views.credit_lines(
             sla_ids=asked.only(tx), statement_id=statement, status=status, after=place, limit=asked.limit + 1

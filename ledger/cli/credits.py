@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from ledger.app.exports import ControlTotals, credit_rows, verify_credit_export, write_credit_export
+from ledger.cli.opening import read_by
 from ledger.cli.options import AS_JSON, DATABASE, data_option, is_given
 from ledger.cli.output import note, print_json, print_table
 from ledger.cli.transfer import reading, writing
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.money import format_minor_units
 from ledger.errors import BadInput
-from ledger.wiring.data_directory import open_data_directory
 
 
 @click.command(
@@ -54,7 +54,7 @@ def export_credits(
     if data_dir is None:
         raise BadInput("name the data directory to export with --data, or check a file with --verify")
     from_ns, to_ns = _instant(since), _instant(until)
-    with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
+    with read_by(data_dir, database_url, tenant) as tx:
         rows = credit_rows(tx, from_ns=from_ns, to_ns=to_ns)
         if str(file) == "-":
             totals = write_credit_export(rows, sys.stdout.buffer)

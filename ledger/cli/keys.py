@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +16,6 @@ from ledger.cli.ceremony import ceremony_check, import_zkey, pins
 from ledger.cli.options import AS_JSON, DATA, DATABASE, data_option, is_given
 from ledger.cli.output import note, print_json, print_table
 from ledger.errors import KeyFileUnusable, VerifierKeyInvalid
-
-if TYPE_CHECKING:
-    from ledger.wiring import Services
 
 
 @click.group()
@@ -85,13 +81,12 @@ def list_keys(data_dir: Path, database_url: str | None, as_json: bool) -> None:
 @AS_JSON
 def rotate(data_dir: Path, database_url: str | None, file: Path | None, as_json: bool) -> None:
     """Give the log a new key. The old one endorses it, the log records it, and old checkpoints stay valid."""
-    services = _open(data_dir, database_url)
-    try:
+    from ledger.cli.opening import opened  # takes seconds, which `create` need not wait for
+
+    with opened(data_dir, database_url) as services:
         origin = services.log_signer.origin
         new = load_note_key(file, origin) if file else NoteKey(origin, SigningKey(os.urandom(SEED_BYTES)))
         rotated = services.rotate_log_key(new)
-    finally:
-        services.close()
     if as_json:
         print_json({"origin": origin, "vkey": rotated.key.vkey(), "from_size": rotated.from_size})
         return
@@ -113,9 +108,9 @@ def _print_vkey(vkey: str, *, as_json: bool) -> None:
 
 def _described(data_dir: Path, database_url: str | None) -> list[dict[str, object]]:
     from ledger.app.log_keys import log_keys
+    from ledger.cli.opening import opened
 
-    services = _open(data_dir, database_url)
-    try:
+    with opened(data_dir, database_url) as services:
         with services.database.read() as tx:
             found = log_keys(tx, services.log_signer.identity)
         return [
@@ -127,14 +122,6 @@ def _described(data_dir: Path, database_url: str | None) -> list[dict[str, objec
             }
             for each in found
         ]
-    finally:
-        services.close()
-
-
-def _open(data_dir: Path, database_url: str | None) -> Services:
-    from ledger.wiring import open_data  # takes seconds, which `create` need not wait for
-
-    return open_data(data_dir, notify=note, database_url=database_url)
 
 
 def _load_named(file: Path) -> NoteKey:

@@ -1,4 +1,4 @@
-"""Opening a data directory for a command that writes to it or works it: options that such commands share."""
+"""Opening a ledger for a command, which says by itself that it goes on where that takes long."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ledger.app.ports import Database, Receipt
-from ledger.cli.output import note
+from ledger.app.ports import Database, Receipt, Transaction
+from ledger.cli.output import going_on, note
 from ledger.errors import BadInput, DataDirectoryInvalid, NotSequencedYet
 from ledger.settings import WorkerSettings
+from ledger.wiring.data_directory import open_data_directory
 from ledger.wiring.services import Services, create_data, default_key_cache, open_data
 
 
@@ -20,21 +21,36 @@ from ledger.wiring.services import Services, create_data, default_key_cache, ope
 def opened(data_dir: Path, database_url: str | None, *, create: bool = False) -> Iterator[Services]:
     """The services of a data directory, which others may work meanwhile; with ``create`` it is made where it is not
     there."""
+    with going_on():
+        services = _services(data_dir, database_url, create=create)
+        try:
+            yield services
+        finally:
+            services.close()
+
+
+@contextmanager
+def read_by(data_dir: Path, database_url: str | None, tenant: str) -> Iterator[Transaction]:
+    """One state of the ledger, as the tenant sees it."""
+    with (
+        going_on(),
+        open_data_directory(data_dir, database_url=database_url) as data,
+        data.database.of_tenant(tenant).read() as tx,
+    ):
+        yield tx
+
+
+def _services(data_dir: Path, database_url: str | None, *, create: bool) -> Services:
     workers = WorkerSettings.read(os.environ)
     if create:
-        services = create_data(
+        return create_data(
             data_dir, key_cache=default_key_cache(), notify=note, database_url=database_url, workers=workers
         )
-    elif not data_dir.is_dir():
+    if not data_dir.is_dir():
         raise DataDirectoryInvalid(
             f"{data_dir} is not a directory; make one with: sla-ledger init --data {data_dir}", path=str(data_dir)
         )
-    else:
-        services = open_data(data_dir, notify=note, database_url=database_url, workers=workers)
-    try:
-        yield services
-    finally:
-        services.close()
+    return open_data(data_dir, notify=note, database_url=database_url, workers=workers)
 
 
 def chosen_sla(agreements: Sequence[Mapping[str, Any]], sla_id: str | None, *, named: str = "with --sla-id") -> str:

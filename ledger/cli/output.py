@@ -57,8 +57,13 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         click.echo("  ".join(coloured).rstrip())
 
 
+_said_at = 0.0
+
+
 def note(message: str) -> None:
     """A line on stderr, for people; never part of the result."""
+    global _said_at  # noqa: PLW0603 - one process has one stderr
+    _said_at = time.monotonic()
     click.echo(message, err=True)
 
 
@@ -74,7 +79,7 @@ class ProgressLine:
     """Tells on stderr how far long work is, once it has taken two seconds: one line that is overwritten on a
     terminal, a new line every ten seconds elsewhere."""
 
-    _EVERY_S = 10.0
+    EVERY_S = 10.0
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -86,7 +91,7 @@ class ProgressLine:
         now = time.monotonic()
         if now < self._due:
             return
-        self._due = now + (0.2 if self._terminal else self._EVERY_S)
+        self._due = now + (0.2 if self._terminal else self.EVERY_S)
         text = f"{what}: {100 * done // of} %" if of else f"{what} {done or ''}".rstrip()
         if self._terminal:
             click.echo("\r" + text.ljust(self._width), err=True, nl=False)
@@ -118,6 +123,31 @@ def ticking(what: str) -> Iterator[None]:
         over.set()
         ticker.join()
         line.clear()
+
+
+@contextmanager
+def going_on() -> Iterator[None]:
+    """Says on stderr that the running command goes on, once nothing was said for two seconds and then every ten.
+
+    In whole lines, also on a terminal: what it is about may write lines of its own.
+    """
+    command, started, over = click.get_current_context().command_path, time.monotonic(), threading.Event()
+
+    def tick() -> None:
+        pause = PROGRESS_AFTER_S
+        while not over.wait(_TICK_S):
+            now = time.monotonic()
+            if now - max(started, _said_at) >= pause:
+                note(f"{command}: {int(now - started)} s so far")
+                pause = ProgressLine.EVERY_S
+
+    ticker = threading.Thread(target=tick, name="progress", daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        ticker.join()
 
 
 def with_progress(items: Iterable[T], percent_done: Callable[[], float], what: str) -> Iterator[T]:

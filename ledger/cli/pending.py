@@ -8,12 +8,11 @@ import click
 
 from ledger.app.paging import Row
 from ledger.app.pending import read_pending
-from ledger.cli.opening import chosen_sla
+from ledger.cli.opening import chosen_sla, read_by
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table
 from ledger.cli.pages import instant_text
 from ledger.wiring.clock import SystemClock
-from ledger.wiring.data_directory import open_data_directory
 
 _INSTANTS = {"start_ns": "start", "end_ns": "end", "watermark_ns": "watermark", "until_ns": "until"}
 _SAID = {
@@ -36,7 +35,7 @@ def pending(sla_id: str | None, data_dir: Path, tenant: str, database_url: str |
 
     The watermark is how far the source has declared its facts complete; `sla-ledger close` waits for nothing.
     """
-    with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
+    with read_by(data_dir, database_url, tenant) as tx:
         chosen = chosen_sla(tx.views.agreements(), sla_id, named="as the argument SLA_ID")
         found = read_pending(tx, chosen, now_ns=SystemClock().now_ns())
     if as_json:

@@ -22,15 +22,12 @@ from ledger.errors import BadInput
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, the proof within it.")
 def proof(entry: str, data_dir: Path, database_url: str | None, out: Path | None, as_json: bool) -> None:
     """Export the inclusion proof of a log entry, by its position or by the statement it issued."""
-    from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
+    from ledger.cli.opening import opened  # takes seconds, which a mistyped option need not wait for
 
-    services = open_data(data_dir, notify=note, database_url=database_url)
-    try:
+    with opened(data_dir, database_url) as services:
         log = services.public_log
         # A statement id has dots; a position has digits alone.
         made = log.proof(int(entry)) if entry.isascii() and entry.isdigit() else log.statement_proof(entry)
-    finally:
-        services.close()
     if out is not None:
         try:
             out.write_bytes(made)

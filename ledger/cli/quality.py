@@ -9,7 +9,7 @@ import click
 from ledger.app.quality import QualityDesk, QualityFault
 from ledger.cli.opening import chosen_of
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
-from ledger.cli.output import print_json, print_table
+from ledger.cli.output import going_on, print_json, print_table
 from ledger.domain.instant import format_instant_ns
 from ledger.ingest.facts import read_facts
 from ledger.wiring.data_directory import open_data_directory
@@ -28,7 +28,7 @@ def data_quality(data_dir: Path, sla_id: str | None, tenant: str, database_url: 
 
     Such a row blocks its period until a usable row is handed in in its place. Open ones come first.
     """
-    with open_data_directory(data_dir, database_url=database_url) as data:
+    with going_on(), open_data_directory(data_dir, database_url=database_url) as data:
         database = data.database.of_tenant(tenant)
         found = QualityDesk(database, read_facts).of(chosen_of(database, sla_id))
     still_open = sum(not fault.resolved for fault in found)

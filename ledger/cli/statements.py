@@ -12,6 +12,7 @@ from ledger.app.paging import Row, page_of, place_of
 from ledger.attest.report import DEV_KEY_SAID
 from ledger.cli.credit_changes import line_document, lines_table
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, counts_text
+from ledger.cli.opening import read_by
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, percent_floored, print_json, print_table
 from ledger.cli.pages import (
@@ -25,7 +26,6 @@ from ledger.cli.pages import (
     tell_of_more,
 )
 from ledger.domain.indicators import REQUESTS, shown_score
-from ledger.wiring.data_directory import open_data_directory
 
 _SAME = (
     *("id", "sla_id", "period", "terms_version", "statement_version", "doc_sha256", "state", "standing"),
@@ -55,7 +55,7 @@ def list_statements(
     as_json: bool,
 ) -> None:
     """List statements by the start of their period, of each period the newest version."""
-    with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
+    with read_by(data_dir, database_url, tenant) as tx:
         place = place_of(asked.after, tx.views.statement)
         rows = tx.views.statements_page(
             sla_ids=asked.only(tx), after=place, newest=not all_versions, limit=asked.limit + 1
@@ -92,7 +92,7 @@ def list_statements(
 @AS_JSON
 def show(statement_id: str, data_dir: Path, tenant: str, database_url: str | None, as_json: bool) -> None:
     """Show STATEMENT: verdicts, credit and what became of its lines, proof, and what it replaces or is replaced by."""
-    with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
+    with read_by(data_dir, database_url, tenant) as tx:
         row = tx.views.statement(statement_id)
         lines = tx.views.credit_lines(statement_id=statement_id, limit=MAX_LISTED)
     if as_json:

@@ -9,11 +9,11 @@ import click
 
 from ledger.app.paging import Row, page_of, place_of
 from ledger.cli.objectives import counts_text
+from ledger.cli.opening import read_by
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table
 from ledger.cli.pages import LISTED, PageAsked, amount_document, amount_text, instant_text, paged, tell_of_more
 from ledger.domain.indicators import REQUESTS
-from ledger.wiring.data_directory import open_data_directory
 
 STATES = ("open", "closed", "withdrawn")
 _SAME = (
@@ -45,7 +45,7 @@ def list_violations(
     as_json: bool,
 ) -> None:
     """List violations by their start, with the clause each breaks, its evidence and its credit."""
-    with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:
+    with read_by(data_dir, database_url, tenant) as tx:
         place = place_of(asked.after, tx.views.violation)
         rows = tx.views.violations(
             sla_ids=asked.only(tx), state=state, objective=objective, after=place, limit=asked.limit + 1

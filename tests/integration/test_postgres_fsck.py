@@ -226,3 +226,24 @@ def test_the_commands_look_after_a_log_on_postgresql(
     assert run("fsck", "--data", tmp_path / "copy", "--database", copy_url, "--vkey", vkey)["clean"]
     postgres_server.drop(url)
     postgres_server.drop(copy_url)
+
+
+def test_the_key_of_a_log_on_postgresql_is_rotated(
+    postgres_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: object) -> Any:
+        assert main([*map(str, arguments), "--json"]) == 0
+        return json.loads(capfd.readouterr().out)
+
+    url = postgres_server.empty_database()
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("SLA_LEDGER_DATA", str(tmp_path / "data"))
+    first = run("init")["log_vkey"]
+    rotated = run("keys", "rotate")
+    assert [(each["vkey"], each["until_size"]) for each in run("keys", "list")] == [
+        (first, rotated["from_size"]),
+        (rotated["vkey"], None),
+    ]
+    assert run("keys", "show")["vkey"] == rotated["vkey"]
+    assert run("fsck")["clean"]
+    postgres_server.drop(url)

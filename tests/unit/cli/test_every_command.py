@@ -55,3 +55,24 @@ def test_every_option_is_explained(path: tuple[str, ...]) -> None:
     options = [option for option in EVERY[path].params if isinstance(option, click.Option)]
     assert [option.opts for option in options if not option.help] == []
     assert EVERY[path].help
+
+
+NOT_A_LEDGERS = {("witness",), ("import",)}
+"""The one has a directory of its own, the other makes a new one, which nobody should name by accident."""
+WITHOUT_THE_LOG = {("keys", "import"), ("keys", "pins")}
+"""Files beside the log are all that these look at."""
+READ_THEIR_OWN = {("up",)}
+"""Reads its settings from the environment by itself: ledger.settings."""
+
+
+def option(path: tuple[str, ...], name: str) -> click.Parameter | None:
+    return next((found for found in EVERY[path].params if name in found.opts), None)
+
+
+@pytest.mark.parametrize("path", [path for path in EVERY if option(path, "--data")], ids=" ".join)
+def test_every_command_of_a_ledger_finds_it_by_the_same_settings(path: tuple[str, ...]) -> None:
+    if path in NOT_A_LEDGERS | READ_THEIR_OWN:
+        return
+    assert option(path, "--data").envvar == "SLA_LEDGER_DATA"  # type: ignore[union-attr]
+    database = option(path, "--database")
+    assert (database and database.envvar) == (None if path in WITHOUT_THE_LOG else "DATABASE_URL")
