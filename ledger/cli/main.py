@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import click
 
 from ledger.cli.output import visible
-from ledger.errors import SlaLedgerError, Unavailable
+from ledger.errors import BadInput, SlaLedgerError, Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output went away (`| head`).
         _drop_output()
         return 141
+    except UnicodeEncodeError:
+        # Bytes that are no UTF-8 stand in an argument as halves of surrogate pairs; only names of files may have such.
+        odd = next((each for each in given if each != each.encode(errors="replace").decode()), None)
+        if odd is None:
+            raise
+        return _report(BadInput(f"{odd[:80]!r} is no UTF-8 text; write it in UTF-8"), as_json="--json" in given)
     except OSError as error:
         try:
             sys.stdout.flush()

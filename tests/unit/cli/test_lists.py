@@ -188,3 +188,12 @@ def test_what_a_change_cannot_say_is_refused(
 def test_a_draft_is_not_booked_before_its_proof(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused = asked(capsys, data, "credits", "apply", f"{NEXT}.l0001", "--reference", "INV-7", code=1)
     assert "is a draft until its statement is proved" in refused["message"]
+
+
+@pytest.mark.parametrize("words", [("statements", "show"), ("violations", "list", "--objective")])
+def test_bytes_that_are_no_text_are_refused_in_words(
+    data: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shell hands them on, and Python reads them as halves of surrogate pairs, which no database takes."""
+    assert main([*words, b"caf\xe9".decode(errors="surrogateescape"), "--data", str(data)]) == 2
+    assert capsys.readouterr().err == "sla-ledger: 'caf\\udce9' is no UTF-8 text; write it in UTF-8\n"
