@@ -15,6 +15,7 @@ from ledger.attest.pair import signals_hash
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.compensation import Incident
 from ledger.domain.compensation_terms import ImpactRule
+from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods.ratio import missing_windows
 from ledger.domain.methods.registry import METHODS
 from ledger.domain.money import PARTS_PER_BILLION, format_minor_units
@@ -138,7 +139,8 @@ def _require_salt(case: Case, salt: Any) -> None:
 
 def _require_of_totals(case: Case, rule: ImpactRule, found: list[Incident]) -> None:
     """The requests of the incidents are among those of the period, each incident breaks the promise, and what is left
-    keeps it: so do sums of windows that each keep it."""
+    keeps it: so do sums of windows that each keep it. Where the objective's windows do not fill the period, what lies
+    behind the last of them is in the totals and in no window, and may be as bad as it is."""
     result = next(each for each in case.results if each.objective.id == rule.objective)
     good, bad = sum(each.good for each in found), sum(each.valid - each.good for each in found)
     left = result.good - good, result.valid - result.good - bad
@@ -148,7 +150,9 @@ def _require_of_totals(case: Case, rule: ImpactRule, found: list[Incident]) -> N
     for index, each in enumerate(found):
         broken = _breaks(result.objective, each.good, each.valid - each.good)
         require(broken, f"incident {index} keeps the promise of {rule.objective}")
-    require(not _breaks(result.objective, *left), "what the incidents leave of the period still breaks the promise")
+    unjudged = case.period.interval.duration_ns % ((result.objective.window_seconds or 1) * SECOND_NS)
+    kept = unjudged > 0 or not _breaks(result.objective, *left)
+    require(kept, "what the incidents leave of the period still breaks the promise")
 
 
 def _breaks(objective: Objective, good: int, bad: int) -> bool:

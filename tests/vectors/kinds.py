@@ -210,6 +210,11 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
         **paid(rules=[IMPACT]),
         **first_objective(window="PT2H"),
     ),
+    "incidents whose windows do not fill the day": lambda: day(
+        *(failed(f"f{hour}", at(hour)) for hour in (3, 21, 23)),
+        **paid(rules=[IMPACT]),
+        **first_objective(window="PT5H"),
+    ),
     "a committed credit of incidents": lambda: day(
         failed("a", at(10)), failed("b", at(15)), **paid(rules=[IMPACT], credit_visibility="committed")
     ),

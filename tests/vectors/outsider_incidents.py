@@ -54,7 +54,8 @@ def full_trace(terms: Terms, period: Period, results: list[Any], said: Any) -> d
         times = {"start_ns": str(spans[first].start), "end_ns": str(spans[end - 1].end)}
         listed.append({"objective": objective["id"], **numbers, **times, "amount": fraction(valid * per_request)})
     assert min(left) >= 0
-    assert terms.reasons or not breaks(objective, *left)
+    filled = len(spans) * terms.window % seconds(objective["window"]) == 0 if "window" in objective else True
+    assert terms.reasons or not filled or not breaks(objective, *left)
     impact = sum((each["valid"] for each in listed), 0) * per_request
     tiers = found["tier_amount"]
     amounts = [impact] + ([] if tiers is None else [Fraction(int(tiers["numerator"]), int(tiers["denominator"]))])
@@ -79,7 +80,7 @@ def counted(terms: Terms, counts: list[tuple[int, int]]) -> list[tuple[int, ...]
     assert rule is not None
     objective, found = terms.objectives[rule.objective], list[tuple[int, ...]]()
     step = seconds(objective["window"]) // terms.window if "window" in objective else 1
-    for first in range(0, len(counts), step):
+    for first in range(0, len(counts) - step + 1, step):
         group = counts[first : first + step]
         good, bad = (sum(each[side] for each in group) for side in (0, 1))
         if not breaks(objective, good, bad):

@@ -74,9 +74,10 @@ function numbersOf(item, index) {
 
 /**
  * The requests of the incidents are among those of the period, each incident breaks the promise, and what is left keeps
- * it: so do sums of windows that each keep it.
+ * it: so do sums of windows that each keep it. Where the objective's windows do not fill the period, what lies behind the
+ * last of them is in the totals and in no window, and may be as bad as it is.
  */
-function requireOfTotals({ agreement, results }, incidents) {
+function requireOfTotals({ agreement, results, windows }, incidents) {
   const { objective: id } = agreement.compensation.impact;
   const { objective, good, valid } = results.find((each) => each.objective.id === id);
   const [goodLeft, badLeft] = incidents.reduce(
@@ -89,7 +90,9 @@ function requireOfTotals({ agreement, results }, incidents) {
     const broken = breaks(objective, each.good, each.valid - each.good);
     require(broken, `incident ${index} keeps the promise of ${id}`);
   });
-  require(!breaks(objective, goodLeft, badLeft), "what the incidents leave of the period still breaks the promise");
+  const unjudged = (windows.length * agreement.windowSeconds) % (objective.windowSeconds ?? 1);
+  const kept = unjudged > 0 || !breaks(objective, goodLeft, badLeft);
+  require(kept, "what the incidents leave of the period still breaks the promise");
 }
 
 const isRatio = (objective) => tables.methods[objective.method].byRatio;
