@@ -17,7 +17,14 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from ledger.errors import LogInconsistent, ReadOnlyTransaction, SettingInvalid, StorageDamaged, StorageUnavailable
+from ledger.errors import (
+    BadInput,
+    LogInconsistent,
+    ReadOnlyTransaction,
+    SettingInvalid,
+    StorageDamaged,
+    StorageUnavailable,
+)
 
 POOL_SIZE = 10
 POOL_OVERFLOW = 20
@@ -144,7 +151,8 @@ def translated_errors(url: URL, *, writable: bool) -> Iterator[None]:
     """Turn the driver's errors into this product's, as ``ledger.store.session`` does for SQLite.
 
     ``StorageUnavailable`` also where two transactions were in each other's way: what was refused can be tried
-    again. ``LogInconsistent`` where a guard or constraint of the log refused a change.
+    again. ``LogInconsistent`` where a guard or constraint of the log refused a change, ``BadInput`` for the one
+    character that PostgreSQL takes in no text.
     """
     where = f"the database {url.database} on {url.host or 'this machine'}"
     try:
@@ -162,6 +170,11 @@ def translated_errors(url: URL, *, writable: bool) -> Iterator[None]:
                 raise StorageUnavailable(
                     f"{where} {words}. Nothing of this transaction was written.", url=_shown(url), reason=str(cause)
                 ) from error
+        if isinstance(cause, psycopg.DataError) and "NUL (0x00)" in str(cause):
+            # The driver's own refusal, which has no class of its own. SQLite looks for such a name and finds nothing.
+            raise BadInput(
+                "a text with the character U+0000 is no name of anything here, and is not recorded"
+            ) from error
         if isinstance(cause, _DAMAGED):
             raise StorageDamaged(f"{where} is damaged ({cause}); restore it from a backup", url=_shown(url)) from error
         if isinstance(cause, psycopg.IntegrityError):

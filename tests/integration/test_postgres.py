@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from ledger.app.ports import Transaction
 from ledger.domain.events import StoredEvent
-from ledger.errors import IdempotencyConflict, LogInconsistent, StorageUnavailable, VersionConflict
+from ledger.errors import BadInput, IdempotencyConflict, LogInconsistent, StorageUnavailable, VersionConflict
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.proof import consistency_proof
 from ledger.merkle.tile import TileId
@@ -51,6 +51,12 @@ def require_one_history(database: PostgresDatabase) -> list[StoredEvent]:
         assert tx.log.size() == len(events)
         assert tx.log.root(len(events)) == naive_root([leaf_hash(event.entry) for event in events])
     return events
+
+
+def test_the_one_character_that_no_text_of_it_may_have_is_bad_input(database: PostgresDatabase) -> None:
+    """Whoever asks for ``/v1/statements/%00`` did something wrong, and not the server."""
+    with pytest.raises(BadInput, match=r"U\+0000"), database.read() as tx:
+        tx.views.statement("a\0b")
 
 
 @pytest.mark.slow
