@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 VECTORS = ROOT / "tests" / "vectors"
 IMAGES = ROOT / "docs" / "images"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
-MAX_BYTES = 200_000
+MAX_BYTES = 250_000
 
 
 @dataclass(frozen=True)

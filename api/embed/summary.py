@@ -41,6 +41,9 @@ class SummaryPeriod(msgspec.Struct, frozen=True, kw_only=True):
     start: Instant
     end: Instant
     state: Annotated[str, msgspec.Meta(description="settled, or withheld: too few windows were observed")]
+    version: Annotated[int, msgspec.Meta(description="The newest; earlier ones were restated")]
+    standing: Annotated[str, msgspec.Meta(description="draft: late facts may still restate it; or final")]
+    accepts_until: Annotated[Instant, msgspec.Meta(description="Late facts about the period are taken until then")]
     windows: int
     observed: int
     excluded: int
@@ -154,8 +157,23 @@ class SummaryStatement(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     version: Annotated[int, msgspec.Meta(description="The newest; earlier ones were restated")]
     standing: Annotated[str, msgspec.Meta(description="draft: late facts may still restate it; or final")]
+    accepts_until: Annotated[Instant, msgspec.Meta(description="Late facts about the period are taken until then")]
+    restates: Annotated[str | None, msgspec.Meta(description="The statement it replaces")]
+    reason: Annotated[str | None, msgspec.Meta(description="Why it replaces that")]
     credit: Money | None
-    proof: Annotated[str | None, msgspec.Meta(description="none, proved, anchored or confirmed")]
+    credit_difference: Annotated[
+        Money | None, msgspec.Meta(description="By how much its credit differs from that of what it replaces")
+    ]
+    proof: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="none, proved, anchored (recorded on chain), confirmed (enough blocks stand on that) or final "
+            "(the chain says that nothing undoes it)"
+        ),
+    ]
+    published: Annotated[
+        list[Word] | None, msgspec.Meta(description="Transactions that published a batch with it, one of each chain")
+    ]
     unattested_reasons: Annotated[
         list[str] | None,
         msgspec.Meta(
@@ -251,6 +269,9 @@ def _period(row: Row) -> SummaryPeriod:
         start=instant(row["start_ns"]),
         end=instant(row["end_ns"]),
         state=row["state"],
+        version=row["statement_version"],
+        standing=row["standing"],
+        accepts_until=instant(row["accepts_until_ns"]),
         windows=row["windows"],
         observed=row["observed"],
         excluded=row["excluded"],
@@ -341,6 +362,7 @@ def _line(row: Row) -> SummaryLine:
 def _statement(settled: Settled) -> SummaryStatement:
     row = settled.row
     credit, attestation, anchor = row["credit"], row["attestation"], row["anchor"]
+    delta, roots, replaced = row["credit_delta"], row["roots"], row["restates"]
     return SummaryStatement(
         id=row["id"],
         period=row["period"],
@@ -349,8 +371,13 @@ def _statement(settled: Settled) -> SummaryStatement:
         state=row["state"],
         version=row["statement_version"],
         standing=row["standing"],
+        accepts_until=instant(row["accepts_until_ns"]),
+        restates=None if replaced is None else replaced["statement_id"],
+        reason=row["reason"],
         credit=None if credit is None else money(credit["currency"], credit["minor_units"]),
+        credit_difference=None if delta is None else money(delta["currency"], delta["difference"]),
         proof=settled.proof,
+        published=None if roots is None else [root["tx_hash"] for root in roots],
         unattested_reasons=row["unattested_reasons"],
         dev_key=None if attestation is None else attestation["dev_key"],
         proof_hash=None if attestation is None else attestation["proof_hash"],

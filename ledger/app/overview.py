@@ -83,7 +83,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """One statement as a line: its credit and how far its proof has come (none, proved, anchored, confirmed)."""
+    """One statement as a line: its credit and how far its proof has come (none, proved, anchored, confirmed, final)."""
 
     row: Row
     proof: str | None
@@ -338,6 +338,8 @@ def _settled(row: Row, principal: Principal) -> Settled:
 
 def _proof_state(row: Row) -> str:
     anchor = row["anchor"]
-    if anchor is not None:
-        return "confirmed" if anchor.get("confirmed") else "anchored"
-    return "none" if row["attestation"] is None else "proved"
+    if anchor is None:
+        return "none" if row["attestation"] is None else "proved"
+    if anchor["standing"] == "final":
+        return "final"
+    return "confirmed" if anchor["confirmed"] else "anchored"

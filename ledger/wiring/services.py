@@ -160,8 +160,11 @@ class Services:
             return ChainIdentity(self.chain.anchor.chain_id, self.chain.anchor.registry)
         return embedded_identity(self._chain_accounts(), self._genesis_timestamp_s)
 
-    def _meant_chain(self) -> ChainIdentity:
-        """As ``chain_identity``, for processes that only write and read: nothing is sent to a node."""
+    def meant_chain(self) -> ChainIdentity:
+        """As ``chain_identity``, for processes that only write and read: nothing is sent to a node, or deployed there.
+
+        Raises ``ChainUnavailable``, and ``SettingInvalid`` where a registry must stand and none does.
+        """
         if self.chain_settings.rpc_url is not None:
             return ChainIdentity(*self.chain.location())
         return self.chain_identity
@@ -208,7 +211,7 @@ class Services:
             self.database,
             self.attestor,
             collectors=self.collectors,
-            signing=LazySigning(self._meant_chain),
+            signing=LazySigning(self.meant_chain),
             verify=verify,
             clock=self.clock,
             verify_telemetry=telemetry_signature_holds,

@@ -25,7 +25,8 @@ def trust_of(services: Services, tx: Transaction, sla_id: str, tenant: str) -> d
     """The pins for bundles of an agreement of ``tenant``, of its newest terms; raises ``NotFound``.
 
     ``circuits`` are those whose proofs the ledger holds for this tenant. Witnesses are there where so many must cosign
-    what this directory publishes.
+    what this directory publishes. A node is asked which chain it is of, and nothing is sent to it; raises
+    ``ChainUnavailable`` where it does not answer.
     """
     keys = log_keys(tx, services.log_signer.identity)
     vkey = services.log_signer.vkey_at(tx, tx.log.checkpoint_size() or 0)
@@ -36,7 +37,7 @@ def trust_of(services: Services, tx: Transaction, sla_id: str, tenant: str) -> d
         tenant=tenant,
         circuits=proved_circuits(tx),
         log={"origin": services.log_signer.origin, "vkey": vkey},
-        chain=services.chain_identity,
+        chain=services.meant_chain(),
         log_keys=keys,
         witnesses=[witness.key for witness in witnesses],
         quorum=quorum,

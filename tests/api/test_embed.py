@@ -15,6 +15,7 @@ from api.embed.pages import FILES
 from api.embed.summary import as_summary
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.queries import Queries
+from ledger.domain import naming
 from ledger.domain.naming import windows_stream
 from ledger.errors import NotFound, SettingInvalid
 from ledger.settings import EmbedSettings
@@ -187,12 +188,61 @@ def test_figures_say_what_they_count_and_what_is_undecided(ledger: Ledger, clien
 def test_the_proof_comes_further(ledger: Ledger, client: Client) -> None:
     sla_id = ledger.agreement(1)
     name = ledger.statement(sla_id)
+
+    def chain(kind: str, confirmations: int | None = None) -> None:
+        place = {"chain_id": "131277322940537", "block_number": 5, "block_hash": "0x" + "bb" * 32}
+        payload = {"statement_id": name, "sla_id": sla_id, **place, "tx_hash": "0x" + "aa" * 32}
+        more = {} if confirmations is None else {"confirmations": confirmations}
+        ledger.append(naming.attestation_stream(name), kind, payload | more)
+
     steps = []
-    for advance in (lambda: None, lambda: ledger.attest(name, sla_id), lambda: ledger.anchor(name, sla_id)):
+    for advance in (
+        lambda: None,
+        lambda: ledger.attest(name, sla_id),
+        lambda: ledger.anchor(name, sla_id),
+        lambda: chain("anchor_confirmed", 2),
+        lambda: chain("anchor_undone"),
+        lambda: chain("anchor_confirmed", 2),
+        lambda: chain("anchor_finalized", 70),
+    ):
         advance()
         (statement,) = summary(client, sla_id)["statements"]
         steps.append((statement["proof"], statement["proof_hash"] is None, statement["tx_hash"] is None))
-    assert steps == [("none", True, True), ("proved", False, True), ("anchored", False, False)]
+    assert steps == [
+        ("none", True, True),
+        ("proved", False, True),
+        ("anchored", False, False),
+        ("confirmed", False, False),
+        ("anchored", False, False),
+        ("confirmed", False, False),
+        ("final", False, False),
+    ]
+
+
+def test_a_statement_says_where_it_stands(ledger: Ledger, client: Client) -> None:
+    sla_id = ledger.agreement(1)
+    first = ledger.statement(sla_id)
+    found = summary(client, sla_id)
+    (statement,) = found["statements"]
+    until = client.get(f"/v1/statements/{first}").json()["statement"]["accepts_until"]
+    same = {"version": 1, "standing": "draft", "accepts_until": until}
+    assert {name: statement[name] for name in same} == {name: found["shown"][name] for name in same} == same
+    assert (statement["restates"], statement["credit_difference"], statement["published"]) == (None, None, [])
+    second = naming.statement_id(sla_id, FIRST, 2)
+    restated = {
+        "statement_id": second,
+        "statement_version": 2,
+        "restates": {"statement_id": first, "event_id": "0" * 8 + "-0000-0000-0000-" + "0" * 12, "facts": []},
+        "reason": "late facts were recorded",
+        "credit_delta": {"currency": "USD", "old": "80000", "new": "30000", "difference": "-50000"},
+        "objective_deltas": [],
+    }
+    ledger.statement(sla_id, credit={"currency": "USD", "minor_units": "30000"}, **restated)
+    (statement,) = summary(client, sla_id)["statements"]
+    assert (statement["version"], statement["restates"], statement["reason"]) == (2, first, restated["reason"])
+    assert statement["credit_difference"] == {"currency": "USD", "minor_units": "-50000", "amount": "-500.00"}
+    viewer = seen_by(ledger, sla_id, ROLE_SCOPES[Role.OPERATIONS_VIEWER])["statements"][0]
+    assert (viewer["standing"], viewer["credit_difference"], viewer["published"]) == ("draft", None, None)
 
 
 def test_nothing_settled_yet(ledger: Ledger, client: Client) -> None:

@@ -132,6 +132,60 @@ def test_a_violation_and_its_credit_line(reader: Reader) -> None:
     assert [line[0].partition(" · ")[0] for line in lines] == ["Availability", "Time to first token"]
 
 
+STANDING = {
+    "standing": "draft",
+    "accepts_until": {"rfc3339": "2023-07-15T00:00:00Z", "ns": "1689379200000000000"},
+    "version": 2,
+}
+RESTATED = {
+    "restates": "83c7fef99436.2023-06-14.v1",
+    "reason": "late facts were recorded",
+    "credit_difference": {"currency": "USD", "minor_units": "-50000", "amount": "-500.00"},
+    "proof": "final",
+    "published": ["0x" + "ad" * 32],
+}
+
+
+@pytest.mark.parametrize(
+    ("locale", "until", "difference", "step"),
+    [
+        ("en-US", "Draft: facts about the period are taken until Jul 15, 2023", "-$500.00", "(step 4 of 4)"),
+        ("de-DE", "Entwurf: Bis 15.07.2023", "-500,00\xa0$", "(Schritt 4 von 4)"),
+        ("zh-CN", "草稿：2023年7月15日", "-US$500.00", "（第 4 步，共 4 步）"),
+    ],
+)
+def test_a_statement_says_where_it_stands_and_its_proof_how_far_it_came(
+    make_reader: MakeReader, locale: str, until: str, difference: str, step: str
+) -> None:
+    def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
+        summary["shown"] |= STANDING
+        first, second = summary["statements"]
+        summary["statements"] = [first | STANDING | RESTATED, second | {"standing": "final", "proof": "anchored"}]
+        return summary
+
+    reader = make_reader()
+    Gate(rewrite=rewrite).stand(reader)
+    page = reader.harness(locale=locale)
+    reader.settled()
+    expect(page.locator(".head .standing")).to_contain_text(until)
+    draft, final = page.locator(".credits .row").all()
+    draft.locator("summary").click()
+    facts = " ".join(draft.locator("dd").all_text_contents())
+    for said in (until, "83c7fef99436.2023-06-14.v1: late facts were recorded", difference, "0x" + "ad" * 32):
+        assert said in facts.replace("83c7fef99436.2023-06-14.v1：", "83c7fef99436.2023-06-14.v1: ")
+    for row, done in ((draft, 4), (final, 2)):
+        expect(row.locator(".proof circle.done")).to_have_count(done)
+        expect(row.locator(".proof circle.due")).to_have_count(4 - done)
+    assert step in (draft.locator(".proof").text_content() or "")
+    expect(draft.locator("span.standing.draft")).to_be_visible()
+    expect(final.locator("span.standing.final")).to_be_visible()
+    if locale == "en-US":
+        # What is drawn is said, too, to who does not see it.
+        tree = draft.locator("summary").aria_snapshot()
+        for said in ("Draft · Version 2", "Final on chain", "(step 4 of 4)"):
+            assert said in tree
+
+
 def test_lists_that_are_cut_say_so(reader: Reader, gate: Gate) -> None:
     def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
         if not summary["credit_lines"]:

@@ -55,6 +55,11 @@ export class Format {
     return new Intl.NumberFormat(this.locale, { style: "currency", currency }).format(amount);
   }
 
+  /** An amount more or less, always with its sign. */
+  difference({ currency, amount }) {
+    return new Intl.NumberFormat(this.locale, { style: "currency", currency, signDisplay: "exceptZero" }).format(amount);
+  }
+
   day(instant) {
     return this._day.format(millis(instant));
   }

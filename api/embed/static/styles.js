@@ -56,6 +56,11 @@ button:hover, select:hover { border-color: var(--_accent); }
 .pill.breached { color: var(--_bad); }
 .pill.none { color: var(--_muted); }
 .hidden { color: var(--_muted); font-weight: 500; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.states { display: flex; flex-wrap: wrap; gap: 0.3rem 0.8rem; align-items: center; justify-content: flex-end; }
+span.standing { padding: 0.05em 0.6em; border: 1px solid currentcolor; border-radius: 4px; font-size: 0.8em; color: var(--_muted); white-space: nowrap; }
+span.standing.draft { border-style: dashed; }
+.now .standing { max-width: 34ch; text-align: end; }
 .icon { width: 1.05em; height: 1.05em; flex: none; fill: none; stroke: currentcolor; stroke-width: 1.9; stroke-linecap: round; stroke-linejoin: round; }
 
 .panel { display: grid; gap: 0.75rem; }
@@ -137,7 +142,7 @@ dt { color: var(--_muted); }
 .verify { display: grid; gap: 0.5rem; padding: 0 1rem 1rem 2.9rem; }
 .outcome { margin-inline-start: 0.75rem; font-size: 0.87em; color: var(--_bad); }
 .total { font-weight: 600; }
-.proof svg { width: 32px; height: 12px; }
+.proof svg { width: 43px; height: 12px; }
 .proof .due { fill: none; stroke: var(--_muted); stroke-width: 1.4; }
 .proof .done { fill: var(--_good); stroke: var(--_good); stroke-width: 1.4; }
 .proof.none { color: var(--_muted); }
@@ -158,6 +163,8 @@ dt { color: var(--_muted); }
   .frame { padding: var(--sla-padding, 1rem); }
   .head { grid-template-columns: minmax(0, 1fr); }
   .now { justify-items: start; }
+  .now .standing { max-width: none; text-align: start; }
+  .states { justify-content: flex-start; }
   .row > summary { grid-template-columns: 1rem minmax(0, 1fr); }
   .row > summary > :not(.main) { grid-column: 2; justify-self: start; }
   .row dl { grid-template-columns: minmax(0, 1fr); padding-inline-start: 2.9rem; }

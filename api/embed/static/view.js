@@ -2,15 +2,10 @@
 // never drawn as zero or as nothing.
 
 import { counted, kindOf, kindText, shares, strip, title, unitText } from "./charts.js";
+import { credits, standingHelp } from "./credits.js";
 import { el, svg } from "./dom.js";
 import { fill } from "./messages.js";
-
-const ICONS = {
-  met: "M3 8.5l3.2 3.2L13 4.8",
-  breached: "M4 4l8 8M12 4l-8 8",
-  none: "M4 8h8",
-  lock: "M4.5 7.5h7v5h-7zM6 7.5V5.6a2 2 0 0 1 4 0v1.9",
-};
+import { fact, hidden, panel, pill, rest, titles } from "./pieces.js";
 
 /** The sections in order, as [key, what it is made from, how it is made]. A section whose material is as before stays. */
 export function sectionsOf(context) {
@@ -71,7 +66,13 @@ function head({ summary, texts, format, element }) {
       el("h2", { id: "name" }, agreement.service),
       el("p", { class: "muted" }, fill(texts.between, { issuer: agreement.issuer, customer: agreement.customer })),
     ),
-    el("div", { class: "now" }, verdict(summary, texts, format), statements.length > 1 ? picker : day),
+    el(
+      "div",
+      { class: "now" },
+      verdict(summary, texts, format),
+      statements.length > 1 ? picker : day,
+      shown && el("p", { class: "when standing" }, standingHelp(shown, texts, format)),
+    ),
     shown?.state === "withheld" ? el("p", { class: "remark" }, texts.withheldWhy) : null,
   );
 }
@@ -230,16 +231,6 @@ function violations({ summary, texts, format }) {
   return panel("violations", heading, list, rest(texts.moreViolations, all.length, summary.violation_count, format));
 }
 
-const titles = (summary, texts) => new Map(summary.objectives.map((each) => [each.id, title(each, texts)]));
-
-const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
-
-/** That a list is not the whole, where it is not. */
-function rest(text, shown, all, format) {
-  if (shown >= all) return null;
-  return el("p", { class: "muted" }, fill(text, { shown: format.count(shown), all: format.count(all) }));
-}
-
 function evidence(items, texts, format) {
   if (!items.length) return texts.noEvidence;
   return el(
@@ -247,135 +238,4 @@ function evidence(items, texts, format) {
     { class: "evidence" },
     items.map((item) => el("li", {}, el("span", { class: "muted" }, `${format.moment(item.at)} · ${item.kind}`), ` ${item.summary}`)),
   );
-}
-
-function credits(context) {
-  const { summary, texts, format } = context;
-  const body = [];
-  if (!summary.statements.length) return panel("credits", texts.credits, el("p", { class: "muted" }, texts.noCredits));
-  if (summary.credit_totals === null) body.push(el("p", {}, hidden(texts)));
-  else if (summary.credit_totals.length) {
-    const sum = summary.credit_totals.map((each) => format.money(each)).join(" + ");
-    body.push(el("p", { class: "total" }, fill(texts.total, { sum })));
-  }
-  body.push(el("ul", { class: "rows" }, summary.statements.map((each) => credit(each, context))));
-  body.push(rest(texts.more, summary.statements.length, summary.statement_count, format));
-  return panel("credits", texts.credits, ...body);
-}
-
-function credit(statement, context) {
-  const { summary, texts, format } = context;
-  const unseen = statement.withheld.includes("credit");
-  const amount = unseen ? hidden(texts) : statement.credit ? format.money(statement.credit) : texts.noCredit;
-  return el(
-    "li",
-    {},
-    el(
-      "details",
-      { class: "row", "data-key": `statement-${statement.id}` },
-      el(
-        "summary",
-        { "data-key": `statement-summary-${statement.id}` },
-        el("span", { class: "main" }, format.period(statement.start, statement.end)),
-        el("span", { class: statement.credit ? "amount" : "muted" }, amount),
-        statement.proof === null ? hidden(texts) : proofPill(statement.proof, texts),
-      ),
-      statement.period === summary.shown?.period ? creditLines(context) : null,
-      el("dl", {}, proofFacts(statement, texts)),
-      statement.bundle ? verifying(statement, texts) : null,
-    ),
-  );
-}
-
-/** What a credit is made of: a line for each violation, and what was taken back. */
-function creditLines({ summary, texts, format }) {
-  const lines = summary.credit_lines;
-  if (!lines?.length) return null;
-  const names = titles(summary, texts);
-  const times = new Map((summary.violations ?? []).map((each) => [each.id, each.opened]));
-  const rows = lines.map((line) => {
-    const opened = times.get(line.violation_id);
-    const name = line.objective === null ? texts.wholePeriod : (names.get(line.objective) ?? line.objective);
-    const what = opened ? `${name} · ${format.moment(opened)}` : name;
-    return el(
-      "tr",
-      { class: line.status === "void" ? "void" : "" },
-      el("th", { scope: "row" }, line.reverses ? fill(texts.takenBack, { what }) : what),
-      el("td", {}, texts.lineStates[line.status] ?? line.status),
-      el("td", {}, format.money(line.credit)),
-    );
-  });
-  const columns = [texts.line, texts.state, texts.credit].map((text) => el("th", { scope: "col" }, text));
-  return el(
-    "div",
-    { class: "lines" },
-    el("table", {}, el("thead", {}, el("tr", {}, columns)), el("tbody", {}, rows)),
-    rest(texts.moreLines, lines.length, summary.credit_line_count, format),
-  );
-}
-
-function proofFacts(statement, texts) {
-  const coded = (name, value) => fact(name, el("code", {}, value));
-  const facts = [coded(texts.statement, statement.id)];
-  if (statement.proof !== null) {
-    const why = [texts.proofHelp[statement.proof], ...(statement.unattested_reasons ?? []), statement.dev_key ? texts.devKey : null];
-    facts.push(fact(proofText(statement.proof, texts), why.filter(Boolean).map((text) => el("p", {}, text))));
-  }
-  if (statement.proof_hash) facts.push(coded(texts.proofHash, statement.proof_hash));
-  if (statement.tx_hash) facts.push(coded(texts.transaction, statement.tx_hash));
-  return facts;
-}
-
-function verifying(statement, texts) {
-  const command = `sla-ledger verify ${fileName(statement.id)} --trust trust.json`;
-  return el(
-    "div",
-    { class: "verify" },
-    el("h5", {}, texts.verify),
-    el(
-      "p",
-      {},
-      el("button", { type: "button", "data-action": "bundle", "data-bundle": statement.bundle, "data-file": fileName(statement.id), "data-key": `bundle-${statement.id}` }, texts.download),
-      el("span", { class: "outcome", role: "status" }),
-    ),
-    el("p", { class: "muted" }, texts.verifyHow),
-    el("pre", { tabindex: "0", "data-key": `command-${statement.id}` }, el("code", {}, command)),
-  );
-}
-
-const fileName = (id) => `${id}.json`;
-
-function proofText(proof, texts) {
-  return texts[`proof${proof[0].toUpperCase()}${proof.slice(1)}`] ?? proof;
-}
-
-/** Three steps from proof to final record, as many filled as are done. */
-function proofPill(proof, texts) {
-  const done = ["none", "proved", "anchored", "confirmed"].indexOf(proof);
-  const steps = [0, 1, 2].map((step) => svg("circle", { cx: 5 + step * 11, cy: 6, r: 4, class: step < done ? "done" : "due" }));
-  return el(
-    "span",
-    { class: `proof ${proof}` },
-    svg("svg", { viewBox: "0 0 32 12", "aria-hidden": "true" }, steps),
-    proofText(proof, texts),
-  );
-}
-
-/** What may not be seen: said in words, with a lock. */
-function hidden(texts, what) {
-  return el("span", { class: "hidden" }, icon("lock"), what ? `${fill(what, { target: "" }).trim()}: ${texts.hidden}` : texts.hidden);
-}
-
-function pill(state, text) {
-  const kind = state === "met" || state === "breached" ? state : "none";
-  return el("span", { class: `pill ${kind}` }, icon(kind), text);
-}
-
-function icon(name) {
-  return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
-}
-
-function panel(key, heading, ...body) {
-  const id = `heading-${key}`;
-  return el("section", { class: `panel ${key}`, "aria-labelledby": id }, el("h3", { id }, heading), ...body);
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import stat
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -113,6 +115,41 @@ def test_without_a_file_the_document_itself_is_printed(
     capsys.readouterr()
     assert main(["bundle", "export", name, "--data", str(data)]) == 0
     assert capsys.readouterr().out.encode() == (data / "bundle.json").read_bytes()
+
+
+class Node(BaseHTTPRequestHandler):
+    """A test chain that takes no transaction, and says what it was asked."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(request["method"])
+        found = {"result": "0x7a69"} if request["method"] == "eth_chainId" else {"error": {"code": -32000}}
+        body = json.dumps({"jsonrpc": "2.0", "id": request["id"], **found}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+def test_an_export_asks_a_node_which_chain_it_is_of_and_deploys_nothing_there(
+    capsys: pytest.CaptureFixture[str], unproved: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, name = unproved
+    pins = json.loads((data / "trust.json").read_bytes())
+    with ThreadingHTTPServer(("127.0.0.1", 0), Node) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("SLA_LEDGER_CHAIN_RPC", f"http://127.0.0.1:{server.server_port}")
+        capsys.readouterr()
+        assert main(["bundle", "export", name, "--data", str(data)]) == 0
+        assert Node.asked == []
+        assert asked(capsys, "trust", "export", "--data", data) == {**pins, "chain_id": "31337"}
+        server.shutdown()
+    assert set(Node.asked) == {"eth_chainId"}
 
 
 def test_what_is_not_there_is_said(capsys: pytest.CaptureFixture[str], unproved: tuple[Path, str]) -> None:
