@@ -161,7 +161,7 @@ class Services:
         return embedded_identity(self._chain_accounts(), self._genesis_timestamp_s)
 
     def meant_chain(self) -> ChainIdentity:
-        """As ``chain_identity``, for processes that only write and read: nothing is sent to a node, or deployed there."""
+        """As ``chain_identity``, for processes that only write and read: nothing is sent or deployed to a node."""
         if self.chain_settings.rpc_url is not None:
             return ChainIdentity(*self.chain.location())
         return self.chain_identity
