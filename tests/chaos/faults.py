@@ -60,6 +60,7 @@ class Faults:
     failure: Exception | None = None
     _seen: dict[str, dict[bytes, None]] = field(default_factory=dict)
     _over: threading.Event = field(default_factory=threading.Event)
+    _settled: float = 0.0
     _came_about: threading.Condition = field(default_factory=threading.Condition)
 
     def start(self) -> None:
@@ -74,14 +75,26 @@ class Faults:
         if self.failure is None:
             self._deliver_again()
 
-    def wait_for(self, share: float) -> None:
-        """Wait until this share of the plan came about, or it is over."""
+    def keep_pace(self, share: float) -> None:
+        """Say which share of what is settled comes next; returns once as much of the plan came about, and lets no more
+        of it come about than that."""
         wanted = share * sum(self.plan.values())
         with self._came_about:
+            self._settled = share
+            self._came_about.notify_all()
             self._came_about.wait_for(lambda: sum(self.done.values()) >= wanted or self.failure is not None)
 
+    def go_on_alone(self) -> None:
+        """All is settled: the rest of the plan waits for nothing."""
+        with self._came_about:
+            self._settled = 1.0
+            self._came_about.notify_all()
+
     def _run(self) -> None:
-        for name, gap_s, down_s in planned(self.plan, self.seed):
+        faults = planned(self.plan, self.seed)
+        for at, (name, gap_s, down_s) in enumerate(faults):
+            with self._came_about:
+                self._came_about.wait_for(lambda at=at: self._settled >= at / len(faults))  # type: ignore[misc]
             time.sleep(gap_s)
             self.say(name)
             try:

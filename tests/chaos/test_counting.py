@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from ledger.domain.event_types import EVENT_TYPES
-from tests.chaos.counts import Expected, Found, count_events, count_logs, count_unfinished, expected, last_line
+from tests.chaos.counts import Expected, Found, count_events, count_logs, expected, find_unfinished, last_line
 from tests.chaos.faults import FULL, KILLS, REDIS_AWAY, SHORT, planned
 from tests.support.anvil import RECORDED
 from tests.support.deployment import ROLES
@@ -45,23 +45,23 @@ def test_what_is_unfinished_fails_a_run_in_which_nothing_is_lost() -> None:
 @pytest.mark.parametrize(
     ("logs", "lost", "duplicated"),
     [
-        ([log(A), log(B)], 0, 0),
-        ([log(A)], 1, 0),
-        ([log(A), log(B), log(B, "0x02")], 0, 1),
-        ([log(A), log(C)], 1, 1),
+        ([log(A), log(B), log(B, "0x02")], 0, 0),
+        ([log(A), log(B)], 1, 0),
+        ([log(A), log(B), log(B)], 1, 1),
+        ([log(A), log(A, "0x02"), log(B)], 1, 1),
+        ([log(A), log(B), log(B, "0x02"), log(B, "0x03")], 0, 1),
+        ([log(A), log(B), log(C)], 1, 1),
     ],
 )
-def test_each_agreement_s_statement_is_on_chain_once_and_nobody_else_s(
+def test_each_statement_of_an_agreement_is_on_chain_once_and_nobody_else_s(
     logs: list[dict[str, list[str]]], lost: int, duplicated: int
 ) -> None:
-    found = count_logs(logs, [A, B])
+    found = count_logs(logs, {A: 1, B: 2})
     assert (found.lost, found.duplicated) == (lost, duplicated)
 
 
 def test_every_kind_that_is_counted_is_an_event_that_there_is() -> None:
-    kinds = expected(10, 200)
-    assert {kind.event_type for kind in kinds} <= set(EVENT_TYPES)
-    assert {kind.count for kind in kinds if "credit" in kind.event_type} == {200}
+    assert {kind.event_type for kind in expected([])} <= set(EVENT_TYPES)
 
 
 @pytest.mark.slow
@@ -71,9 +71,9 @@ def test_events_in_the_log_are_counted_with_their_repeats(postgres_url: str) -> 
         connection.execute("SET session_replication_role = replica")
         for number, line in enumerate(("one", "two", "two", "waits")):
             _write(connection, number, line, placed=line != "waits")
-    (found,) = count_events(postgres_url, [Expected("lines", "credit_line_issued", "line_id", 3)])
+    (found,) = count_events(postgres_url, [Expected("lines", "credit_line_issued", ("line_id",), 3)])
     assert found == Found("lines", 3, 3, 2)
-    assert count_unfinished(postgres_url) == 0
+    assert find_unfinished(postgres_url) == []
 
 
 def _write(connection: psycopg.Connection, number: int, line: str, *, placed: bool) -> None:

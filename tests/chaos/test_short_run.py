@@ -1,4 +1,4 @@
-"""Two periods while workers, relay and Redis go down: what ``make chaos`` does at length."""
+"""Three periods, two of them restated, while workers, relay and Redis go down: ``make chaos`` does it at length."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 
 from tests.chaos.faults import SHORT
-from tests.chaos.main import Trial, run
+from tests.chaos.main import SHORT_COURSES, Trial, run
 from tests.support.anvil import AnvilMissing
 from tests.support.postgres import ServerMissing
 from tests.support.redis import RedisMissing
@@ -17,7 +17,7 @@ from tests.support.redis import RedisMissing
 @pytest.mark.slow
 def test_nothing_is_lost_or_done_twice(capsys: pytest.CaptureFixture[str], absent: Callable[[str], NoReturn]) -> None:
     try:
-        status = run(Trial(seed=4, periods=2, plan=SHORT))
+        status = run(Trial(4, SHORT_COURSES, SHORT))
     except (AnvilMissing, RedisMissing, ServerMissing) as error:
         absent(str(error))
     printed = capsys.readouterr().out

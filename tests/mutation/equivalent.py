@@ -24,6 +24,7 @@ class Same(NamedTuple):
 _CACHE = "how many are kept changes no result"
 _MINUTES = "days begin at a whole minute"
 _CHARACTERS = "what is stripped is single characters"
+_PATTERN = "the pattern holds no more characters than that"
 
 EQUIVALENT = (
     Same("calendar.py", "@lru_cache(maxsize=64)", "64 -> 65", _CACHE),
@@ -87,6 +88,27 @@ EQUIVALENT = (
         'return money.percent_basis_points(text.removesuffix("%").rstrip(" "))',
         "\" \" -> ' ~'",
         _CHARACTERS,
+    ),
+    Same(
+        "settlement.py",
+        "not_attestable=unattested_reasons(agreement, results, 0 if trace is None else len(trace.incidents)),",
+        "0 -> 1",
+        "one incident is not too many either",
+    ),
+    Same(
+        "charges.py",
+        r'_INSTANT = Text(r"\d{4}-\d\d-\d\d[Tt][0-9:.]{8,18}(?:Z|z|[+-]\d\d:\d\d)", '
+        '"an instant such as 2023-06-14T00:00:00Z", 40)',
+        "40 -> 41",
+        _PATTERN,
+    ),
+    Same("charges.py", r'"date": Text(r"\d{4}-\d\d-\d\d", "a date YYYY-MM-DD", 10),', "10 -> 11", _PATTERN),
+    Same(
+        "charges.py",
+        r'{"period": Text(r"\d{4}-\d\d-\d\d/P\d{1,3}[DWM]", "a period such as 2023-12-01/P1M", 16), '
+        '"lines": CHARGE_LINES}',
+        "16 -> 17",
+        _PATTERN,
     ),
     Same("compensation_terms.py", '"level_coefficients": MapOf("L[1-4]", DECIMAL, 4),', "4 -> 5", "four names"),
 )

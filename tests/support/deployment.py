@@ -9,10 +9,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -197,27 +197,31 @@ def example_terms() -> dict[str, Any]:
     return dict(parse_document(path.read_bytes(), path.name, AGREEMENT)[0])
 
 
-def request_log(service: str, day: date) -> bytes:
-    """A day with twenty requests an hour; in ``BAD_HOURS`` some fail and most first tokens come late."""
+def request_log(service: str, day: date, *, from_minute: int = 0, bad_hours: Collection[int] = BAD_HOURS) -> bytes:
+    """A day with twenty requests an hour, from a minute of its date on; in ``bad_hours`` of it some fail and most first
+    tokens come late."""
+    start = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(minutes=from_minute)
     rows = []
-    for hour in range(24):
-        for minute in range(0, 60, 3):
-            bad = hour in BAD_HOURS
-            failed = bad and minute % 15 == 0
-            rows.append(
-                {
-                    "request_id": f"{day}-{hour:02}-{minute:02}",
-                    "started_at": f"{day}T{hour:02}:{minute:02}:00Z",
-                    "service": service,
-                    "ttft_s": None if failed else (1.5 if bad else 0.2),
-                    "e2e_s": None if failed else 2.0,
-                    "input_tokens": 10,
-                    "output_tokens": None if failed else 20,
-                    "error_code": 503 if failed else None,
-                    "error_msg": "overloaded" if failed else "",
-                }
-            )
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    for at in range(0, 24 * 60, 3):
+        bad = at // 60 in bad_hours
+        rows.append(request(service, start + timedelta(minutes=at), failed=bad and at % 15 == 0, slow=bad))
+    return b"".join(rows)
+
+
+def request(service: str, at: datetime, *, failed: bool, slow: bool = False) -> bytes:
+    """One row of a request log."""
+    row = {
+        "request_id": f"{at:%Y-%m-%d-%H-%M}",
+        "started_at": f"{at:%Y-%m-%dT%H:%M:%SZ}",
+        "service": service,
+        "ttft_s": None if failed else (1.5 if slow else 0.2),
+        "e2e_s": None if failed else 2.0,
+        "input_tokens": 10,
+        "output_tokens": None if failed else 20,
+        "error_code": 503 if failed else None,
+        "error_msg": "overloaded" if failed else "",
+    }
+    return json.dumps(row).encode() + b"\n"
 
 
 def alive(url: str) -> bool:

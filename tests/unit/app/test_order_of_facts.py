@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -27,8 +26,8 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.naming import credit_lines_stream, statement_stream, violations_stream, windows_stream
 from ledger.store.database import SqliteDatabase
+from tests.support.said import said
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row, signed_agreement
 from tests.unit.app.test_agreement_lifecycle import amend, found
 from tests.unit.app.test_sampled_windows import sample
@@ -36,11 +35,6 @@ from tests.unit.app.test_stages import runner
 
 PARTS = ("2023-06-01/P14D", "2023-06-15/P16D")
 JUNE = ("2023-06-01", "2023-07-01")
-OF_ITS_ORDER = {
-    *("statement_id", "statement_version", "closing_event", "telemetry_root"),
-    *("restates", "reason", "objective_deltas", "credit_delta"),
-}
-"""Which version it is, what it replaces, and the root over secret salts."""
 
 
 def terms(*, evaluator: str, longest: str, base: str, first: str) -> dict[str, Any]:
@@ -209,7 +203,7 @@ def outcome(course: Course) -> dict[str, Any]:
         if course.closed_after == len(course.order):
             close(desk)
         work(desk)
-        return {part: said(desk, part) for part in PARTS}
+        return {part: said_of(desk, part) for part in PARTS}
 
 
 def close(desk: Desk) -> None:
@@ -245,47 +239,13 @@ def work(desk: Desk) -> None:
         pass
 
 
-def said(desk: Desk, part: str) -> dict[str, Any]:
-    """What the newest statement, the windows and the violations of a part say, and what is owed for each of these."""
-    timeline = found(desk)
-    _, period = timeline.timeline.named(part)
-    owed: Counter[str] = Counter()
+def said_of(desk: Desk, part: str) -> dict[str, Any]:
     with desk.database.read() as tx:
-        statements = [event.payload for event in tx.events.stream(statement_stream(timeline.sla_id, period.first))]
-        for each in statements:
-            for event in tx.events.stream(credit_lines_stream(each["statement_id"])):
-                owed[str(event.payload["violation_id"])] += int(event.payload["minor_units"])
-        windows = {
-            event.payload["index"]: event.payload
-            for event in tx.events.stream(windows_stream(timeline.sla_id, period.first))
-            if event.payload["period"] == part
-        }
-        told = {
-            event.payload["violation_id"]: (event.type, event.payload)
-            for event in tx.events.stream(violations_stream(timeline.sla_id, period.first))
-        }
-    newest = statements[-1]
-    assert [each["statement_version"] for each in statements] == list(range(1, len(statements) + 1))
-    assert sum(owed.values()) == int(newest["credit"]["minor_units"])
-    return {
-        "statement": _without(newest, *OF_ITS_ORDER),
-        # A batch that comes after the closing and repeats what is known is nothing to judge, so no window names it.
-        "windows": [_without(windows[index], "inputs") for index in sorted(windows)],
-        "violations": [
-            _without(payload, "revision", "evidence")
-            for kind, payload in sorted(told.values(), key=lambda each: each[1]["violation_id"])
-            if kind == "violation_closed"
-        ],
-        "owed": {name: units for name, units in owed.items() if units},
-    }
+        return said(tx, found(desk), part)
 
 
 def digests(course: Course) -> dict[str, str]:
-    return {part: hashlib.sha256(canonical_bytes(said)).hexdigest() for part, said in outcome(course).items()}
-
-
-def _without(said: Mapping[str, Any], *members: str) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name not in members}
+    return {part: hashlib.sha256(canonical_bytes(each)).hexdigest() for part, each in outcome(course).items()}
 
 
 @cache

@@ -12,12 +12,16 @@ from hypothesis import strategies as st
 from ledger.domain.agreement import Agreement
 from ledger.domain.charges import (
     CHARGE_LINES,
+    CHARGES,
     Charges,
     base_of,
     chargeable_period,
     charges_for,
     charges_period,
+    paid_by,
     read_charges,
+    require_bases,
+    require_payable,
 )
 from ledger.domain.credit_lines import credit_shares
 from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
@@ -110,6 +114,17 @@ def test_charges_that_leave_no_base_are_refused_with_the_clause(lines: list[dict
     assert error.value.data["clause"] == "compensation.rules[0].tiers.availability"
 
 
+def test_the_refusal_says_which_base_is_lacking() -> None:
+    with pytest.raises(ChargesRefused) as error:
+        require_bases(terms(), charges(terms(), line("0.00")))
+    assert error.value.data == {
+        "clause": "compensation.rules[0].tiers.availability",
+        "objective": "availability",
+        "scope": "all",
+        "base": "0",
+    }
+
+
 def test_without_charges_there_is_no_credit_and_no_zero() -> None:
     assert terms().compensation.base == 0
     with pytest.raises(
@@ -117,6 +132,44 @@ def test_without_charges_there_is_no_credit_and_no_zero() -> None:
     ) as error:
         settled(terms())
     assert error.value.data == {"period": DAY, "retry_after_s": 3600}
+
+
+FULL = line(
+    service="s" * 120,
+    region="r" * 120,
+    model="m" * 120,
+    currency="EUR",
+    rate={**RATE, "source": "b" * 200},
+    life={"from": "2023-06-14T02:00:00.000000000+02:00", "until": "2023-06-15T02:00:00.000000000+02:00"},
+)
+"""Everything that a line can say, as long as it may be."""
+
+
+def test_a_line_may_say_all_that_an_invoice_says() -> None:
+    CHARGES.check({"period": DAY, "lines": [FULL] * 1000}, "body")
+    (found,) = charges(terms(), FULL).lines
+    assert found.life == period_named(terms(), DAY).interval
+    assert (found.service, found.region, found.model, found.amount) == ("s" * 120, "r" * 120, "m" * 120, 11_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"lines": [FULL] * 1001}, "body.lines"),
+        ({"lines": []}, "body.lines"),
+        ({"period": "June"}, "body.period"),
+        ({"period": f"{DAY}~"}, "body.period"),
+        ({"lines": [FULL | {"service": "s" * 121}]}, "body.lines[0].service"),
+        ({"lines": [FULL | {"service": "s\u200b"}]}, "body.lines[0].service"),
+        ({"lines": [FULL | {"rate": {**RATE, "source": "b" * 201}}]}, "body.lines[0].rate.source"),
+        ({"lines": [FULL | {"rate": {**RATE, "source": "\u202ebank"}}]}, "body.lines[0].rate.source"),
+        ({"colour": "red"}, "body.colour"),
+    ],
+)
+def test_what_is_too_much_or_cannot_be_read_is_named(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(DocumentInvalid) as error:
+        CHARGES.check({"period": DAY, "lines": [FULL], **change}, "body")
+    assert error.value.data["field"] == field
 
 
 @pytest.mark.parametrize(("change", "said"), [("both", "contradict each other"), ("none", "are both missing")])
@@ -268,6 +321,12 @@ def test_a_part_that_a_resource_was_not_there_in_pays_nothing_for_it() -> None:
     life = {"from": "2023-03-20T00:00:00Z", "until": "2023-03-21T00:00:00Z"}
     first, second = parts_of_march(10, line("100.00", life=life))
     assert (first.lines[0].amount, second.lines[0].amount) == (0, 10_000)
+    # Which is no invoice without a charge: that of the whole month is refused if it has none.
+    require_bases(cut(10)[0], first)
+    assert (first.shared, second.shared) == (True, True)
+    of = terms(period="P1M", window="PT1H")
+    with pytest.raises(ChargesRefused, match="for 2023-03-01/P1M"):
+        require_bases(of, charges_for(of, period_named(of, MARCH), [line("0.00")]))
 
 
 def test_charges_are_handed_in_for_the_whole_and_the_part_says_so() -> None:
@@ -281,3 +340,46 @@ def test_the_month_after_a_cut_one_is_paid_by_all_of_it() -> None:
     _, after = cut(10, "previous_period")
     assert str(charges_period(after, period_named(after, "2023-04-01/P1M"))) == MARCH
     assert str(charges_period(after, period_named(after, "2023-03-10/P22D"))) == "2023-02-01/P1M"
+
+
+@pytest.mark.parametrize(
+    ("of", "charged", "paid"),
+    [
+        ("period", "2023-03-01/P1M", "2023-03-01/P1M"),
+        ("previous_period", "2023-03-01/P1M", "2023-04-01/P1M"),
+        # The first period is paid by the month before the agreement, and nothing by the last.
+        ("previous_period", "2022-12-01/P1M", "2023-01-01/P1M"),
+        ("previous_period", "2023-12-01/P1M", None),
+        ("period", "2022-12-01/P1M", None),
+    ],
+)
+def test_which_period_the_charges_of_one_pay(of: str, charged: str, paid: str | None) -> None:
+    agreed = terms(of, period="P1M", window="PT1H")
+    whole = terms(period="P1M", window="PT1H", effective={"from": "2022-01-01", "until": "2024-01-01"})
+    found = paid_by(agreed, period_named(whole, charged))
+    assert (found and str(found)) == paid
+
+
+def test_charges_of_another_length_pay_nothing_and_those_of_a_whole_each_of_its_parts() -> None:
+    weeks = terms(period="P1W", window="PT1H")
+    for first in ("2023-01-01", "2023-01-08"):
+        assert paid_by(terms(period="P1M", window="PT1H"), period_named(weeks, f"{first}/P1W")) is None
+    before, after = cut(10)
+    march = charges_period(after, period_named(after, "2023-03-10/P22D"))
+    assert [str(paid_by(each, march)) for each in (before, after)] == ["2023-03-01/P9D", "2023-03-10/P22D"]
+
+
+BY_HOURS = {"kind": "step_table", "method": "step_table-v1", "objective": "availability"}
+
+
+def test_what_lived_a_second_could_earn_more_in_an_hour_than_what_was_there_all_day() -> None:
+    by_hours = {**BY_HOURS, "rows": [{"from_minutes": "0", "hours": "3"}]}
+    of = terms(compensation__rules=[by_hours], compensation__caps={})
+    amount = "2000000000000.00"
+    second = {"from": "2023-06-14T00:00:00Z", "until": "2023-06-14T00:00:01Z"}
+    whole = {"from": "2023-06-14T00:00:00Z", "until": "2023-06-15T00:00:00Z"}
+    require_payable(of, charges(of, line(amount), line(amount, life=whole)))
+    with pytest.raises(ChargesRefused, match=r"\[0\].rows: of charges of 200000000000000 minor units"):
+        require_payable(of, charges(of, line(amount, life=second)))
+    with pytest.raises(ChargesRefused, match="pays a share of the recurring charges"):
+        require_payable(of, charges(of, line("0.00")))

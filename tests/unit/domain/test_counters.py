@@ -92,9 +92,67 @@ def test_a_series_that_started_in_the_span_counts_from_its_start() -> None:
     assert total(counters, Interval(30, 60)) == 0
 
 
+def test_a_series_that_started_as_the_span_did_counts_unless_it_was_read_by_then() -> None:
+    counters = Counters()
+    counters.add("pod", 50, 7, start_ns=20)
+    assert total(counters, Interval(20, 60)) == 7
+    # What it had counted when the span began is no part of it.
+    assert total(counters, Interval(50, 60)) == 0
+    counters.add("pod", 20, 2, start_ns=20)
+    assert total(counters, Interval(20, 60)) == 5
+
+
+def test_the_last_reading_at_the_start_of_a_span_is_the_one_it_counts_from() -> None:
+    assert total(counted(1, 10, 100), Interval(20, 30)) == 0
+    assert total(counted(1, 10, 100), Interval(10, 20)) == 90
+    assert total(counted(1, 10, 100), Interval(15, 20)) == 90
+
+
 def test_a_counter_that_falls_within_one_start_is_refused() -> None:
-    with pytest.raises(ImplausibleCounts, match="several processes"):
-        total(counted(10, 4, start_ns=0))
+    counters = Counters()
+    name = "p" * 201
+    counters.add(name, 0, 10, start_ns=0)
+    counters.add(name, 10, 4, start_ns=0)
+    with pytest.raises(ImplausibleCounts, match="several processes") as refused:
+        total(counters)
+    assert refused.value.data == {"series": name[:200], "at_ns": "10"}
+    assert str(refused.value).startswith(f"{name[:200]}: the counter went from 10 back to 4 until 1970-01-01T00:00:00")
+
+
+def test_a_counter_that_stays_within_one_start_did_not_start_again() -> None:
+    assert total(counted(10, 10, 12, start_ns=0)) == 2
+    assert total(counted(10, 10, 12)) == 2
+
+
+@pytest.mark.parametrize(("first_ns", "second_ns"), [(None, 5), (0, None), (None, None)])
+def test_where_one_reading_names_no_start_a_fall_is_a_restart(first_ns: int | None, second_ns: int | None) -> None:
+    for value, rose in ((4, 4), (10, 0), (13, 3)):
+        counters = Counters()
+        counters.add("pod", 0, 10, start_ns=first_ns)
+        counters.add("pod", 10, value, start_ns=second_ns)
+        assert total(counters, Interval(-5, 20)) == rose + (10 if first_ns == 0 else 0)
+
+
+def test_an_older_start_is_no_restart_and_a_fall_to_it_is_refused() -> None:
+    counters = Counters()
+    counters.add("pod", 0, 10, start_ns=-2)
+    counters.add("pod", 10, 15, start_ns=-3)
+    assert total(counters) == 5
+    counters.add("pod", 20, 14, start_ns=-4)
+    with pytest.raises(ImplausibleCounts):
+        total(counters)
+
+
+def test_a_series_whose_readings_all_contradict_or_come_later_says_nothing() -> None:
+    counters = Counters()
+    counters.add("pod", 5, 10)
+    counters.add("pod", 5, 11)
+    counters.add("later", 2_000, 10)
+    assert list(counters.steps(ALL)) == []
+    assert counters.read_at() == {2_000}
+    counters.add("pod", 1_000, 12)
+    counters.add("pod", 900, 3)
+    assert [(step.series, step.at_ns, step.size) for step in counters.steps(ALL)] == [("pod", 1_000, 9)]
 
 
 def test_a_value_twice_is_one_reading_and_another_value_a_conflict() -> None:
@@ -106,8 +164,10 @@ def test_a_value_twice_is_one_reading_and_another_value_a_conflict() -> None:
 
 
 def test_a_negative_counter_is_refused() -> None:
-    with pytest.raises(ImplausibleCounts):
+    with pytest.raises(ImplausibleCounts) as refused:
         Counters().add("pod", 0, -1)
+    assert refused.value.data == {"series": "pod"}
+    assert Counters().add("pod", 0, 0) is Verdict.ACCEPTED
 
 
 @given(st.permutations([(at, value) for at, value in enumerate([3, 9, 9, 1, 4, 4, 0, 8])]))

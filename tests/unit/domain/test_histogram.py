@@ -67,6 +67,10 @@ def test_worked_case_09_a_sketch_shows_a_value_within_its_accuracy(case: Any) ->
         ((("-1", 2), ("1", 3), ("+Inf", 3)), "0.5", "-1"),  # nothing is known below the first bound, if that is below 0
         ((("1", 0), ("2", 5), ("+Inf", 5)), "0", "1"),
         ((("1", 1), ("+Inf", 2)), "0.9", "1"),  # above the last bound
+        ((("0", 2), ("1", 3), ("+Inf", 3)), "0.5", "0"),  # nor if it is 0
+        ((("1", 2), ("2", 2), ("4", 3), ("+Inf", 3)), "0.5", "0.75"),
+        ((("1", 2), ("2", 2), ("4", 4), ("+Inf", 4)), "0.5", "1"),  # the last one within a bound is at it
+        ((("2", 4), ("+Inf", 4)), "1", "2"),
     ],
 )
 def test_a_shown_quantile_lies_evenly_in_its_bucket(pairs: tuple[tuple[str, int], ...], q: str, shown: str) -> None:
@@ -127,6 +131,36 @@ def test_prometheus_13020_a_shown_quantile_jumps_where_the_attainment_moves_by_o
 def test_what_no_histogram_says_is_refused(pairs: tuple[tuple[str, int], ...], said: str) -> None:
     with pytest.raises(ImplausibleCounts, match=said):
         Histogram.of(pairs)
+
+
+def test_the_bucket_that_cannot_be_is_named() -> None:
+    for pairs, name in (((("x" * 41, 3), ("+Inf", 4)), "x" * 40), ((("1", 3), ("1.0", 2), ("+Inf", 4)), "1.0")):
+        with pytest.raises(ImplausibleCounts) as refused:
+            buckets(*pairs)
+        assert refused.value.data == {"bucket": name}
+        assert name in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["+1", "-1", "1" * 30, "1." + "0" * 30, "0.005", "1e3", "1E-300", "+1.5e+99", "-0.1"])
+def test_a_bound_is_a_decimal_of_at_most_30_digits_on_each_side_with_an_exponent_or_none(text: str) -> None:
+    assert buckets((text, 0), ("+Inf", 4)).bounds == (Fraction(text),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1" * 31, "1." + "0" * 31, "1e1000", ".5", "1.", "1/2", " 1", "1e", "++1", "\u0661", "inf", "1_0"],
+)
+def test_what_is_no_such_decimal_is_no_bound(text: str) -> None:
+    with pytest.raises(ImplausibleCounts, match="is no number"):
+        buckets((text, 0), ("+Inf", 4))
+
+
+def test_equal_counts_are_no_fall_and_no_values_are_none() -> None:
+    assert buckets(("+Inf", 0)) == Histogram((), (), 0)
+    assert buckets(("1", 4), ("2", 4), ("+Inf", 4)).within(Fraction(1)) == Cell(4, 0)
+    assert buckets(("1", 0), ("+Inf", 0)).within(Fraction(1)) == Cell(0, 0)
+    assert buckets(("+Inf", 3)).within(Fraction(1)) == Cell(0, 0, 3)
+    assert buckets(("+Inf", 3)).shown_quantile(Fraction(1, 2)) is None
 
 
 @given(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.restatement import differences
+from ledger.domain.instant import parse_instant_ns
+from ledger.domain.restatement import carries_proof, differences, final_from_ns
 
 amounts = st.none() | st.integers(0, 10**9).map(lambda units: {"currency": "USD", "minor_units": str(units)})
 counts = st.integers(0, 50)
@@ -57,3 +59,53 @@ def test_counts_that_were_undecided_and_are_not_any_more_are_told_though_the_sum
     assert delta["undecided"] == {"old": 10, "new": 0, "difference": -10}
     (delta,) = deltas(was, {**was, "good": 91})
     assert "undecided" not in delta
+
+
+def test_the_whole_difference_of_two_statements() -> None:
+    same = {"id": "ttft", "good": 95, "valid": 100, "state": "met"}
+    was = {"id": "uptime", "good": 90, "valid": 100, "state": "breached"}
+    old = {"objectives": [same, was], "credit": {"currency": "USD", "minor_units": "400000"}}
+    new = {"objectives": [same, {**was, "good": 99, "valid": 99, "state": "met"}], "credit": None}
+    assert differences(old, new, "USD") == {
+        "objective_deltas": [
+            {
+                "id": "uptime",
+                "good": {"old": 90, "new": 99, "difference": 9},
+                "valid": {"old": 100, "new": 99, "difference": -1},
+                "state": {"old": "breached", "new": "met"},
+            }
+        ],
+        "credit_delta": {"currency": "USD", "old": "400000", "new": None, "difference": "-400000"},
+    }
+
+
+def test_an_objective_that_only_one_statement_has_is_told_from_nothing_and_to_nothing() -> None:
+    result = {"id": "ttft", "good": 95, "valid": 100, "state": "met"}
+    (appeared,) = deltas(None, result)
+    assert appeared == {
+        "id": "ttft",
+        "good": {"old": None, "new": 95, "difference": 95},
+        "valid": {"old": None, "new": 100, "difference": 100},
+        "state": {"old": None, "new": "met"},
+    }
+    (gone,) = deltas({**result, "undecided": 3}, None)
+    assert gone["good"] == {"old": 95, "new": None, "difference": -95}
+    assert gone["undecided"] == {"old": 3, "new": None, "difference": -3}
+
+
+@pytest.mark.parametrize(
+    ("attestable", "state", "carries"),
+    [(True, "settled", True), (True, "withheld", False), (False, "settled", False), (False, "withheld", False)],
+)
+def test_a_statement_has_a_proof_where_it_is_settled_and_a_circuit_takes_it(
+    attestable: bool, state: str, carries: bool
+) -> None:
+    assert carries_proof({"attestable": attestable, "state": state}) is carries
+
+
+def test_late_facts_are_taken_until_the_statement_says_or_for_30_days() -> None:
+    end_ns = parse_instant_ns("2023-06-15T00:00:00Z")
+    said = {"end_ns": str(end_ns), "accepts_until_ns": str(end_ns + 1)}
+    assert final_from_ns(said) == end_ns + 1
+    for silent in ({"end_ns": str(end_ns)}, {"end_ns": str(end_ns), "accepts_until_ns": None}):
+        assert final_from_ns(silent) == parse_instant_ns("2023-07-15T00:00:00Z")
