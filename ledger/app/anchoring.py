@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ledger.app.agreements import RegisteredAgreement, load_timeline, registered_agreement
+from ledger.app.agreements import RegisteredAgreement, load_timeline
 from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.evidence import Anchor, Anchored, Attestor, IncidentProof, Recording, StatementContext
 from ledger.app.outbox import Stage
@@ -39,10 +39,16 @@ class _Material:
 
 
 def register_on_chain(database: Database, event_id: str, *, attestor: Attestor, anchor: Anchor) -> None:
-    """Register the terms of an ``agreement_registered`` event with the customer's signature."""
+    """Register the terms of an ``agreement_registered`` event with the customer's signature.
+
+    The versions before are registered first where they are not yet: the registry takes them in their order, and an
+    amendment only before it takes effect, while stages may be worked in any order.
+    """
     with database.read() as tx:
-        registered = registered_agreement(tx.events.by_id(event_id).payload, attestor)
-    _register(registered, anchor)
+        said = tx.events.by_id(event_id).payload
+        versions = load_timeline(tx, said["sla_id"], attestor).versions
+    for registered in versions[: said["terms_version"]]:
+        _register(registered, anchor)
 
 
 def anchor_statement(database: Database, event_id: str, *, attestor: Attestor, anchor: Anchor, clock: Clock) -> None:

@@ -45,7 +45,7 @@ COURSES = (
     *(Course.LATE, Course.PLAIN),
 )
 SHORT_COURSES = (Course.CLAIMED, Course.EXCLUDED)
-FINISH_WITHIN_S = 150.0
+FINISH_WITHIN_S = 300.0
 
 Say = Callable[[str], None]
 
