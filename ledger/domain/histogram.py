@@ -42,7 +42,7 @@ class Histogram:
             bound = None if text == INFINITE else _bound(text)
             if found.setdefault(bound, count) != count:
                 raise ImplausibleCounts(f"the bucket {text} has the counts {found[bound]} and {count}", bucket=text)
-        total = found.pop(None, None)
+        total = found.get(None)
         if total is None:
             raise ImplausibleCounts(f"the bucket {INFINITE} is missing: nobody knows how many values there are")
         ordered = sorted((bound, count) for bound, count in found.items() if bound is not None)

@@ -89,6 +89,7 @@ EQUIVALENT = (
         "\" \" -> ' ~'",
         _CHARACTERS,
     ),
+    Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "settlement.py",
         "not_attestable=unattested_reasons(agreement, results, 0 if trace is None else len(trace.incidents)),",
