@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.closing import closing_of
+from ledger.app.earlier_batches import EarlierBatches, Place, declared_by, format_by
 from ledger.app.ports import Transaction
 from ledger.domain.calendar import Period
-from ledger.domain.events import StoredEvent
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.feeds import FactKind, FactRow, Facts
 from ledger.domain.interval import Interval, clip, union
@@ -27,24 +27,26 @@ from ledger.domain.observation import (
 )
 from ledger.domain.samples import Refused
 
+_LIFTED_BY_OTHER_TERMS = (Reason.NOT_PROMISED, Reason.OUTSIDE_PERIOD)
+
 
 def feed_of(
     tx: Transaction,
     registered: RegisteredAgreement,
     timeline: Timeline,
-    earlier: Sequence[StoredEvent],
+    earlier: EarlierBatches,
     batch_format: str,
     read_rows: Callable[[bytes], Facts],
 ) -> Feed | None:
-    """What records the facts of a feed, given the events of all batches before; None for all other logs."""
+    """What records the facts of a feed, given all batches before; None for all other logs."""
     if batch_format not in BOOKS:
         return None
-    declared: dict[str, list[Interval | None]] = {}
-    for event in earlier:
-        if event.payload.get("format") == batch_format:
-            declared.setdefault(event.payload["digest"], []).append(_declared(event))
 
     def known_rows() -> Iterator[tuple[FactRow | RowRejection, Sequence[Interval]]]:
+        declared: dict[str, list[Interval | None]] = {}
+        for event in earlier.events():
+            if format_by(event) == batch_format:
+                declared.setdefault(event.payload["digest"], []).append(declared_by(event))
         for digest, said in sorted(declared.items(), key=lambda of_digest: of_digest[0]):
             spans = [span for span in said if span is not None]
             # A batch that was once handed in without a declaration has no outside.
@@ -52,7 +54,7 @@ def feed_of(
             for row in read_rows(tx.batches.get(digest)):
                 yield cast(FactRow | RowRejection, row), within
 
-    return Feed(tx, registered, timeline, BOOKS[batch_format].kind, known_rows)
+    return Feed(tx, registered, timeline, BOOKS[batch_format].kind, earlier, known_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Feed:
     registered: RegisteredAgreement
     timeline: Timeline
     kind: FactKind[Any]
+    earlier: EarlierBatches
     known_rows: Callable[[], Iterable[tuple[FactRow | RowRejection, Sequence[Interval]]]]
 
     def classify(
@@ -72,7 +75,7 @@ class Feed:
         """Verdicts by the rule of the kind's ``FactBook``, the time that the accepted rows are about, and the periods
         that new ones may change; ``refused`` gathers rows that could be read and not used."""
         counts = VerdictCounts()
-        usable = self._usable(rows, declared, counts, refused)
+        usable, waiting = self._usable(rows, declared, counts, refused)
         scope = (self.registered.sla_id, self.registered.agreement.source)
         ids = request_id_digests(identity_scope(*scope, self.kind.scope), [self.kind.identity(row) for row in usable])
         book = BodyBook(self.tx.identities.known(*scope, sorted(set(ids))))
@@ -83,28 +86,49 @@ class Feed:
         counts.conflicts += verdicts.count(Verdict.CONFLICT)
         new = [row for row, verdict in zip(usable, verdicts, strict=True) if verdict is not Verdict.DUPLICATE]
         accepted = [row for row, verdict in zip(usable, verdicts, strict=True) if verdict is Verdict.ACCEPTED]
-        if not new or (self.kind.only_later and self._nothing_closed_since(new, now_ns)):
-            return counts, self._span(accepted), set()
-        return counts, self._span(accepted), self.touched(new)
+        touched = self.touched(new, now_ns=now_ns) if new else set()
+        if self.kind.touched is None:
+            self.earlier.add_places(self.kind.name, self._places([*new, *waiting]))
+        return counts, self._span(accepted), touched
 
-    def touched(self, rows: Facts) -> set[Period]:
-        """The periods whose figures these rows may change, beside those known before.
-
-        Of the latter only those that count: a reading of another service is no end of a step.
-        """
+    def touched(self, rows: Facts, *, now_ns: int) -> set[Period]:
+        """The closed periods whose figures these rows may change, beside those known before; open ones may be among
+        them."""
         usable = [row for row in rows if isinstance(row, self.kind.row)]
-        known = [
-            row
-            for row, within in self.known_rows()
-            if isinstance(row, self.kind.row) and self._refused(cast(FactRow, row), within) is None
-        ]
-        touched = union(self.kind.touched(usable, known))
-        return {period for where in touched for period in self.timeline.touching(where)}
+        if self.kind.touched is None:
+            names = sorted({self.kind.place(row)[0] for row in usable})
+            said_before = self._places(
+                row for row, why in self._known() if why is None or why.reason in _LIFTED_BY_OTHER_TERMS
+            )
+            spoken_of = self.earlier.when(self.kind.name, names, said_before)
+            where = [*(span for _, span in self._places(usable)), *spoken_of]
+        elif self._nothing_closed_since(usable, now_ns):
+            # Nobody has to know how far they reach.
+            where = []
+        else:
+            # Only those that count: a reading of another service is no end of a step.
+            where = self.kind.touched(usable, (row for row, why in self._known() if why is None))
+        return {period for span in union(where) for period in self.timeline.touching(span)}
+
+    def _known(self) -> Iterator[tuple[FactRow, Refused | None]]:
+        """The rows of all batches before, and why one counts nowhere."""
+        for row, within in self.known_rows():
+            if isinstance(row, self.kind.row):
+                fact = cast(FactRow, row)
+                yield fact, self._refused(fact, within)
+
+    def _places(self, rows: Iterable[FactRow]) -> Iterator[Place]:
+        for row in rows:
+            about = self.kind.about(row)
+            if about is not None:
+                yield self.kind.place(row)[0], about
 
     def _usable(
         self, rows: Facts, declared: Interval | None, counts: VerdictCounts, refused: list[RowRejection]
-    ) -> list[FactRow]:
+    ) -> tuple[list[FactRow], list[FactRow]]:
+        """The rows that count, and those that may once the terms are other ones."""
         found: list[FactRow] = []
+        waiting: list[FactRow] = []
         spans = () if declared is None else (declared,)
         for row in rows:
             if isinstance(row, RowRejection):
@@ -117,7 +141,9 @@ class Feed:
             else:
                 counts.reject(why.reason)
                 refused.append(RowRejection(fact.line, *why))
-        return found
+                if why.reason in _LIFTED_BY_OTHER_TERMS:
+                    waiting.append(fact)
+        return found, waiting
 
     def _refused(self, row: FactRow, spans: Sequence[Interval]) -> Refused | None:
         """A fact may reach into the times of several terms: it is for nobody only where it is for none of them."""
@@ -148,8 +174,3 @@ class Feed:
         if not found:
             return None
         return Interval(min(each.start_ns for each in found), max(each.end_ns for each in found))
-
-
-def _declared(event: StoredEvent) -> Interval | None:
-    span = event.payload["declared_complete"]
-    return None if span is None else Interval(int(span["from_ns"]), int(span["to_ns"]))

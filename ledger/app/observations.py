@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ledger.app.agreements import RegisteredAgreement, timeline_of
+from ledger.app.earlier_batches import EarlierBatches
 from ledger.app.feed_recording import Feed, feed_of
 from ledger.app.heartbeats import classify_heartbeats, touched_by_heartbeats
 from ledger.app.late_facts import facts_changed
@@ -17,10 +18,10 @@ from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.feeds import Facts
 from ledger.domain.instant import format_instant_ns
-from ledger.domain.interval import Interval, clip, covered, union
+from ledger.domain.interval import Interval
 from ledger.domain.lifecycle import Timeline
-from ledger.domain.log_kinds import HEARTBEATS, REQUESTS, format_of
-from ledger.domain.naming import closing_stream, observations_stream
+from ledger.domain.log_kinds import HEARTBEATS, format_of
+from ledger.domain.naming import closing_stream
 from ledger.domain.observation import (
     AnyRows,
     BodyBook,
@@ -85,23 +86,23 @@ def record_observations(
     not stand by it. Nobody vouches for time that has not come: what is declared ahead of it ends with the handing in,
     and what a clock may be ahead. The same batch with the same declaration is recorded once for an agreement. Of the
     periods that are closed, those that it says something new of are judged anew.
-    Raises ``VersionConflict`` where another batch of the source was recorded meanwhile, ``ClaimDeadlinePassed`` where
-    it says something new of a closed period too late, ``RequestLogUnusable`` for heartbeats with a span and for a
-    declaration of time that has not come.
+    What came before it is looked up and not read (``EarlierBatches``), and others of the source wait until this is done.
+    Raises ``VersionConflict`` where another fact of a closed period was recorded meanwhile, ``ClaimDeadlinePassed``
+    where it says something new of one too late, ``RequestLogUnusable`` for heartbeats with a span and for a declaration
+    of time that has not come.
     """
     sla_id, source = registered.sla_id, registered.agreement.source
     declared_complete = vouched(declared_complete, now_ns)
     tx.identities.reserve(sla_id, source)
-    digest, stream = tx.batches.put(data), observations_stream(sla_id, source)
-    earlier, declared = list(tx.events.stream(stream)), _span(declared_complete)
+    digest, earlier = tx.batches.put(data), EarlierBatches(tx, sla_id, source)
     batch_format, rows = format_of(data), read_rows(data)
     timeline, refused = timeline_of(tx, sla_id), list[RowRejection]()
     feed = feed_of(tx, registered, timeline, earlier, batch_format, read_rows)
-    for event in earlier:
-        if event.payload["digest"] == digest and event.payload["declared_complete"] == declared:
-            anew = _judged_anew(tx, event, _periods_of(timeline, feed, event, rows, declared_complete))
-            known, receipt = _counts_of(event.payload), Receipt.of(event)
-            return RecordedBatch(digest, known, receipt, declared_complete, judged_anew=anew)
+    before = earlier.same(digest, declared_complete)
+    if before is not None:
+        anew = _judged_anew(tx, before, _periods_of(timeline, feed, before, rows, declared_complete, now_ns))
+        known, receipt = _counts_of(before.payload), Receipt.of(before)
+        return RecordedBatch(digest, known, receipt, declared_complete, judged_anew=anew)
     if feed is not None:
         counts, span, changed = feed.classify(rows, declared_complete, refused, now_ns=now_ns)
     elif batch_format == HEARTBEATS:
@@ -112,10 +113,11 @@ def record_observations(
     payload: dict[str, Any] = {"sla_id": sla_id, "source": source, "digest": digest, "format": batch_format}
     payload |= {"bytes": len(data), **_counted(counts, span, declared_complete)}
     fact = NewEvent("observations_recorded", payload, occurred_at_ns=now_ns)
-    (receipt,) = tx.events.append(stream, [fact], expected_version=len(earlier))
+    (receipt,) = tx.events.append(earlier.stream, [fact], expected_version=None)
+    earlier.add(digest, declared_complete, receipt.version)
     if Reason.IMPLAUSIBLE in counts.rejected:
         report_implausible(tx, timeline, payload, read_rows(data), declared_complete, now_ns)
-    changed |= _newly_complete(timeline, declared_complete, _declared_before(earlier, batch_format))
+    changed |= earlier.newly_complete(timeline, declared_complete, receipt.version, batch_format)
     reason = f"the batch {digest[:16]} of {source} came after the period was closed"
     anew = _have_judged_anew(tx, registered, timeline, changed, reason=reason, fact=receipt.event_id, now_ns=now_ns)
     return RecordedBatch(digest, counts, receipt, declared_complete, tuple(refused[:MAX_REFUSED]), anew)
@@ -155,21 +157,13 @@ def _counted(counts: VerdictCounts, span: Interval | None, declared: Interval | 
     }
 
 
-def _declared_before(earlier: Sequence[StoredEvent], batch_format: str) -> list[Interval]:
-    """The spans for which batches of this format were declared complete."""
-    declared = (
-        event.payload["declared_complete"] for event in earlier if event.payload.get("format", REQUESTS) == batch_format
-    )
-    return [Interval(int(span["from_ns"]), int(span["to_ns"])) for span in declared if span is not None]
-
-
 def _periods_of(
-    timeline: Timeline, feed: Feed | None, recorded: StoredEvent, rows: Facts, declared: Interval | None
+    timeline: Timeline, feed: Feed | None, recorded: StoredEvent, rows: Facts, declared: Interval | None, now_ns: int
 ) -> set[Period]:
     """The periods that a batch may say something of."""
     periods = set(() if declared is None else timeline.touching(declared))
     if feed is not None:
-        return periods | feed.touched(rows)
+        return periods | feed.touched(rows, now_ns=now_ns)
     if recorded.payload.get("format") == HEARTBEATS:
         return periods | touched_by_heartbeats(timeline, cast(AnyRows, rows))
     for period, _, _ in _by_period(timeline, cast(AnyRows, rows), declared, VerdictCounts(), []):
@@ -193,18 +187,6 @@ def _require_no_span(declared_complete: Interval | None) -> None:
             "each heartbeat says itself what it covers (covers_s); hand heartbeats in without a span or period",
             field="covers_s",
         )
-
-
-def _newly_complete(timeline: Timeline, declared: Interval | None, complete: Sequence[Interval]) -> set[Period]:
-    """The periods of which a declaration covers something that none before it did."""
-    known = union(complete)
-    if declared is None or covered(declared, known):
-        return set()
-    return {
-        period
-        for period in timeline.touching(declared)
-        if (shared := clip(declared, period.interval)) is not None and not covered(shared, known)
-    }
 
 
 @dataclass(slots=True)

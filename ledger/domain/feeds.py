@@ -70,8 +70,9 @@ class FactKind(Generic[R]):
     ``shown``: the instant and the words by which people find a row again. ``place``: of what a row speaks, and which
     edition it is; a usable row of the same or a later edition stands in the place of one that was refused as
     implausible.
-    ``touched``: where what windows count may be another, once rows that are new stand beside those known before;
-    ``only_later``: nowhere before the time that the new rows are about.
+    ``touched``: where what windows count may be another, once rows that are new stand beside those known before, and
+    nowhere before the time that the new ones are about; None: where they and those before them that speak of the same
+    (``place``) are about.
     """
 
     name: str
@@ -82,10 +83,9 @@ class FactKind(Generic[R]):
     about: Callable[[R], Interval | None]
     counts_in: Callable[[R], Interval | None]
     stands_by: Callable[[R, Interval], bool]
-    touched: Callable[[Sequence[R], Iterable[R]], list[Interval]]
     shown: Callable[[R], Shown]
     place: Callable[[R], tuple[str, int]]
-    only_later: bool = False
+    touched: Callable[[Sequence[R], Iterable[R]], list[Interval]] | None = None
 
     @property
     def scope(self) -> str:

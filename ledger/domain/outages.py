@@ -83,12 +83,6 @@ def _stands_by(row: OutageRow, declared: Interval) -> bool:
     return about is None or clip(about, declared) is not None
 
 
-def _touched(new: Sequence[OutageRow], known: Iterable[OutageRow]) -> list[Interval]:
-    ids = {row.outage_id for row in new}
-    rows = (*new, *(row for row in known if row.outage_id in ids))
-    return [span for row in rows if (span := outage_span(row)) is not None]
-
-
 def _shown(row: OutageRow) -> Shown:
     if row.from_ns is None or row.to_ns is None:
         return Shown(row.from_ns or 0, "withdrawn")
@@ -105,7 +99,6 @@ OUTAGE_FACTS = FactKind(
     # A revision may move an outage to where nothing counts it.
     counts_in=lambda row: _about(row) if row.revision == 1 else None,
     stands_by=_stands_by,
-    touched=_touched,
     shown=_shown,
     place=lambda row: (row.outage_id, row.revision),
 )

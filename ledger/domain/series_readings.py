@@ -99,8 +99,7 @@ def kind_of_readings(
         about=about,
         counts_in=counts_in,
         stands_by=stands_by,
-        touched=lambda new, known: touched(new, known, series_of),
         shown=shown,
         place=lambda reading: (identity(reading), 0),
-        only_later=True,
+        touched=lambda new, known: touched(new, known, series_of),
     )
