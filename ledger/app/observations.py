@@ -86,7 +86,7 @@ def record_observations(
     not stand by it. Nobody vouches for time that has not come: what is declared ahead of it ends with the handing in,
     and what a clock may be ahead. The same batch with the same declaration is recorded once for an agreement. Of the
     periods that are closed, those that it says something new of are judged anew.
-    What came before it is looked up and not read (``EarlierBatches``), and others of the source wait until this is done.
+    What came before it is looked up and not read (``EarlierBatches``); others of the source wait until this is done.
     Raises ``VersionConflict`` where another fact of a closed period was recorded meanwhile, ``ClaimDeadlinePassed``
     where it says something new of one too late, ``RequestLogUnusable`` for heartbeats with a span and for a declaration
     of time that has not come.

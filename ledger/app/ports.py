@@ -196,7 +196,8 @@ class Secrets(Protocol):
 class Identities(Protocol):
     """Which request ids a source has already reported, each with the digest of its first body.
 
-    Its batches are remembered here, too (``ledger.app.earlier_batches``), with 16 bytes for the digest of a body. Samples of telemetry are remembered here, too: with ``telemetry`` as sla_id and the service as source.
+    Its batches are remembered here, too (``ledger.app.earlier_batches``), and samples of telemetry: with ``telemetry``
+    as sla_id and the service as source.
     """
 
     def known(self, sla_id: str, source: str, ids: Sequence[bytes]) -> Mapping[bytes, frozenset[bytes]]:
