@@ -77,8 +77,10 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_CREDITS}::test_swapped_proofs_fail",
     ),
     "incidents that are kept back": (f"{_CREDITS}::test_incidents_that_are_kept_back_show_in_what_they_leave",),
-    "too many incidents to prove, and no proof": (
-        f"{_CREDITS}::test_more_than_64_incidents_cannot_be_claimed_to_leave_the_proof_out",
+    "many incidents, and for that no proof": (f"{_CREDITS}::test_many_incidents_are_no_reason_to_leave_the_proof_out",),
+    "an incident left out of those that share the last place of the proof, or counted for more": (
+        f"{_CREDITS}::test_a_lie_about_incidents_that_share_a_place_fails",
+        f"{_CREDITS}::test_what_is_moved_between_incidents_of_one_place_is_held_to_the_opening",
     ),
     # --- proofs and keys ---
     "a proof under a key without contribution": (

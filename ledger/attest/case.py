@@ -100,7 +100,7 @@ class Case:
     def reasons(self) -> tuple[str, ...]:
         """Why the statement carries no proof, by its terms and by counts that it leaves open; empty where it must
         carry one."""
-        return unattested_reasons(self.agreement, self.results, len(self.issued["trace"].get("incidents", ())))
+        return unattested_reasons(self.agreement, self.results)
 
     @cached_property
     def withheld(self) -> bool:

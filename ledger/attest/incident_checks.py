@@ -9,8 +9,8 @@ from typing import Any
 from ledger.attest import statement as formats
 from ledger.attest.case import Case, require
 from ledger.attest.groth16 import check_proof
-from ledger.attest.incident_claims import derived_root
-from ledger.attest.incident_credit import INCIDENTS_CIRCUIT, IncidentSignals, total_commit
+from ledger.attest.incident_claims import derived_root, logged
+from ledger.attest.incident_credit import INCIDENTS_CIRCUIT, IncidentSignals, incident_summary, total_commit
 from ledger.attest.pair import signals_hash
 from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.compensation import Incident
@@ -69,8 +69,7 @@ def terms_and_tiers(case: Case) -> str:
     require(shown.terms_hash == case.terms_hash, "the incident proof is for other terms (termsHash)")
     require(shown.tier_credit == case.signals.credit, "the incident proof starts from another amount of the tiers")
     found = stated_incidents(case)
-    windows = sum(each.windows for each in found)
-    require(shown.summary == len(found) | windows << 8, "the incident proof is about other incidents (summary)")
+    require(shown.summary == incident_summary(logged(found)), "the incident proof is about other incidents (summary)")
     root = derived_root(case.agreement, _rule(case), case.seal_key, found)
     require(shown.incident_root == root, "the incident proof is about other incidents (incidentRoot)")
     return f"the second proof is over the {len(found)} incident(s) of the statement and the tiers of the first"

@@ -102,24 +102,34 @@ class IncidentEvaluation:
     credit: int
 
 
+def in_places(incidents: Sequence[LoggedIncident]) -> tuple[LoggedIncident, ...]:
+    """Incidents as they stand in the places of the circuit.
+
+    Where there are more of them than places, the last place has the rest together: the window in which the first of
+    these begins, and their sums. The credit follows from sums alone, so it is the same (docs/adr/0018).
+    """
+    if len(incidents) <= SLOTS:
+        return tuple(incidents)
+    rest = incidents[SLOTS - 1 :]
+    windows, good, bad = (sum(getattr(each, name) for each in rest) for name in ("windows", "good", "bad"))
+    return *incidents[: SLOTS - 1], LoggedIncident(rest[0].first, windows, good, bad)
+
+
 def incident_root(
     seal_key: int, coefficient: int, price: int, sum_rules: bool, incidents: Sequence[LoggedIncident]
 ) -> int:
-    """incidentRoot = H(TAG incidents; sealKey, coefficient, price, sumRules, K, word_0 .. word_63).
-
-    Raises ConstraintUnmet on more than 64 incidents.
-    """
-    if len(incidents) > SLOTS:
-        raise ConstraintUnmet(
-            f"a proof takes at most {SLOTS} incidents, not {len(incidents)}",
-            constraint="incident_count",
-            incidents=len(incidents),
-        )
-    words = [incident.word() for incident in incidents] + [0] * (SLOTS - len(incidents))
+    """incidentRoot = H(TAG incidents; sealKey, coefficient, price, sumRules, K, word_0 .. word_63) of K places."""
+    placed = in_places(incidents)
+    words = [each.word() for each in placed] + [0] * (SLOTS - len(placed))
     require_uint(coefficient, PRICE_BITS, "coefficient")
     require_uint(price, PRICE_BITS, "price")
-    head = [require_element(seal_key, "seal_key"), coefficient, price, int(sum_rules), len(incidents)]
+    head = [require_element(seal_key, "seal_key"), coefficient, price, int(sum_rules), len(placed)]
     return sponge(tag("incidents"), [*head, *words])
+
+
+def incident_summary(incidents: Sequence[LoggedIncident]) -> int:
+    """Signal 0: how many places are taken, + 2^8 * the windows of all incidents."""
+    return len(in_places(incidents)) | sum(each.windows for each in incidents) << 8
 
 
 def total_commit(ctx: int, credit: int, salt: int) -> int:
@@ -145,9 +155,8 @@ def evaluate_incidents(claim: IncidentClaim) -> IncidentEvaluation:
     if terms.credit_hidden:
         shown = total_commit(claim.ctx, credit, claim.total_salt)
         tier_shown = tier_commit(claim.ctx, claim.tier_amount, claim.tier_salt)
-    windows = sum(each.windows for each in claim.incidents)
     signals = IncidentSignals(
-        summary=len(claim.incidents) | windows << 8,
+        summary=incident_summary(claim.incidents),
         credit=shown,
         ctx=claim.ctx,
         tier_credit=tier_shown,
@@ -162,7 +171,8 @@ def incident_inputs(claim: IncidentClaim, evaluation: IncidentEvaluation) -> Cir
     terms, signals = claim.terms, evaluation.signals
     numbers = terms.preimage()
     quotient, remainder = divmod(evaluation.amount, E18)
-    used = [*claim.incidents, *[None] * (SLOTS - len(claim.incidents))]
+    placed = in_places(claim.incidents)
+    used = [*placed, *[None] * (SLOTS - len(placed))]
 
     def column(name: str) -> list[int]:
         return [0 if each is None else getattr(each, name) for each in used]

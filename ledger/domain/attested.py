@@ -24,7 +24,7 @@ COUNT_BITS: Final = 28
 """Bits of one count in the word of a window."""
 
 INCIDENTS: Final = 64
-"""Incidents of one period that the circuit of incident credits (incidents_64) takes."""
+"""Words of incidents that the circuit of incident credits (incidents_64) takes; the last may stand for several."""
 
 PRICE_BITS: Final = 64
 """Bits of an impact rule's coefficient and price, both in billionths."""

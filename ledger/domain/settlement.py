@@ -122,14 +122,14 @@ def settle(
         currency=agreement.compensation.currency,
         credit=None if trace is None else trace.credit,
         trace=trace,
-        not_attestable=unattested_reasons(agreement, results, 0 if trace is None else len(trace.incidents)),
+        not_attestable=unattested_reasons(agreement, results),
     )
 
 
-def unattested_reasons(agreement: Agreement, results: Sequence[ObjectiveResult], incidents: int) -> tuple[str, ...]:
-    """Why a statement of these results, with so many incidents of the impact rule, carries no proof: by its terms, or
-    by what a period came to; empty where one is due."""
-    return (*attestability(agreement), *undecided_reasons(results), *_crowded(incidents))
+def unattested_reasons(agreement: Agreement, results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
+    """Why a statement of these results carries no proof: by its terms, or by counts that its data leave open; empty
+    where one is due."""
+    return (*attestability(agreement), *undecided_reasons(results))
 
 
 def undecided_reasons(results: Sequence[ObjectiveResult]) -> tuple[str, ...]:
@@ -147,12 +147,6 @@ def may_leave_undecided(agreement: Agreement, objective: Objective) -> bool:
     companion = objective.slices.only_with if objective.slices is not None else None
     sources = {each.source.kind for each in agreement.objectives if each.id in (objective.id, companion)}
     return bool(sources & {HISTOGRAMS, SAMPLES})
-
-
-def _crowded(incidents: int) -> tuple[str, ...]:
-    if incidents <= INCIDENTS:
-        return ()
-    return (f"{incidents} incidents in one period; the circuit incidents_{INCIDENTS} takes at most {INCIDENTS}",)
 
 
 def _require_charges(agreement: Agreement, period: Period, charges: Charges | None) -> None:

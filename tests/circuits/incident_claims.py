@@ -42,14 +42,15 @@ def plain_incidents(**changes: object) -> IncidentClaim:
 
 @st.composite
 def claims(draw: st.DrawFn) -> IncidentClaim:
-    """Anywhere an honest prover can be: up to 64 incidents, any rounding, cap and minimum."""
+    """Anywhere an honest prover can be: with some that share the last place, any rounding, cap and minimum."""
     incidents, at = [], 0
-    for _ in range(draw(st.integers(0, SLOTS))):
+    for place in range(draw(st.integers(0, SLOTS + 3))):
         at += draw(st.integers(0, 6))
         length = draw(st.integers(1, 8))
         if at + length > 1023:
             break
-        counts = st.integers(0, 50) | st.integers(0, (1 << 38) - 1)
+        # Those that share a place have counts whose sum has 38 bits.
+        counts = st.integers(0, 50) | st.integers(0, (1 << (38 if place < SLOTS - 1 else 36)) - 1)
         incidents.append(LoggedIncident(at, length, draw(counts), draw(counts)))
         at += length
     amount = st.integers(0, 10**6) | st.integers(0, (1 << 64) - 1)

@@ -132,6 +132,10 @@ def incident_signals(given: dict[str, Any]) -> tuple[int, list[int]]:
     amount = min(sum(both, Fraction(0)) if given["sum_rules"] else max(both), Fraction(terms[5]))
     credit = _rounded(amount, given["rounding"]) if amount > terms[6] else 0
     words = [first + windows * 2**10 + good * 2**20 + bad * 2**58 for first, windows, good, bad in incidents]
+    if len(incidents) > 64:
+        (first, *_), rest = incidents[63], incidents[63:]
+        windows, good, bad = (sum(each[at] for each in rest) for at in (1, 2, 3))
+        words = [*words[:63], first + windows * 2**10 + good * 2**20 + bad * 2**58]
     head = [int(given["seal_key"]), coefficient, price, int(given["sum_rules"]), len(words)]
     shown = [credit, tiers]
     if given["committed"]:

@@ -14,7 +14,7 @@ from ledger.attest import babyjub, evm_tx, statement, telemetry
 from ledger.attest.attestation_context import window_counts
 from ledger.attest.batch import Batch, batch_node, log_id
 from ledger.attest.case import Case
-from ledger.attest.incident_credit import IncidentClaim, evaluate_incidents, incident_root, total_commit
+from ledger.attest.incident_credit import IncidentClaim, evaluate_incidents, in_places, incident_root, total_commit
 from ledger.attest.keccak import keccak256
 from ledger.attest.opening import windows_opened
 from ledger.attest.pair import OneProof, statement_name
@@ -98,7 +98,7 @@ def incident_steps(claim: IncidentClaim) -> dict[str, Any]:
     combined = tiers + impact if claim.sum_rules else max(tiers, impact)
     root = incident_root(claim.seal_key, claim.coefficient, claim.price, claim.sum_rules, claim.incidents)
     return {
-        "words": [str(each.word()) for each in claim.incidents],
+        "words": [str(each.word()) for each in in_places(claim.incidents)],
         "incident_root": str(root),
         "requests": str(requests),
         "impact": fraction_document(impact),

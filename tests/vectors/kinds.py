@@ -215,6 +215,11 @@ KINDS: Mapping[str, Callable[[], Evidence]] = {
         **paid(rules=[IMPACT]),
         **first_objective(window="PT5H"),
     ),
+    "more incidents than places": lambda: day(
+        *(failed(f"f{place}", f"{DAY}T{place // 6:02}:{place % 6 * 10 + 1:02}:00Z") for place in range(70)),
+        window="PT5M",
+        **paid(rules=[TIERS, IMPACT]),
+    ),
     "a committed credit of incidents": lambda: day(
         failed("a", at(10)), failed("b", at(15)), **paid(rules=[IMPACT], credit_visibility="committed")
     ),

@@ -339,6 +339,9 @@ def _incident_credits(case: Case) -> Any:
         "at the minimum": replace(plain, terms=replace(exact, minimum=181_200)),
         "capped and committed": replace(plain, terms=replace(exact, cap=100_000, credit_hidden=True)),
         "64 of the largest": replace(plain, incidents=tuple(LoggedIncident(2 * at, 1, top, top) for at in range(64))),
+        "67, of which the last place has four": replace(
+            plain, incidents=tuple(LoggedIncident(2 * at, 1, at, 1000 + at) for at in range(67))
+        ),
     }
     return [_incident_credit(name, claim) for name, claim in variants.items()]
 

@@ -159,10 +159,8 @@ class Bundle:
     @cached_property
     def reasons(self) -> list[str]:
         said = "has counts that its data leave undecided, which no circuit adds up"
-        incidents = len(self.issued["trace"].get("incidents", []))
-        crowded = f"{incidents} incidents in one period; the circuit incidents_64 takes at most 64"
         undecided = [f"{each['id']} {said}" for each in self.results if each.get("undecided")]
-        return self.terms.reasons + undecided + [crowded] * (incidents > 64)
+        return self.terms.reasons + undecided
 
     @property
     def withheld(self) -> bool:

@@ -105,6 +105,9 @@ def require_second(terms: Terms, seal_key: int, said: Any, first: list[int], sec
     assert rule is not None
     assert all(signal < R for signal in signals)
     listed = said["trace"]["incidents"]
+    if listed[64:]:
+        sums = {name: sum(each[name] for each in listed[63:]) for name in LISTED[1:]}
+        listed = [*listed[:63], {"first_window": listed[63]["first_window"], **sums}]
     assert signals[0] == len(listed) + (sum(each["windows"] for each in listed) << 8)
     assert (signals[2], signals[3], signals[4]) == (first[2], first[1], terms.hash)
     packed = [

@@ -229,7 +229,7 @@ INCIDENTS: dict[str, Callable[[Liar], object]] = {
     "another way to combine": lambda f: f.issued["trace"].update(rules_combine="sum"),
     "no cap": lambda f: f.issued["trace"].update(cap=None),
     "a credit of another sum": lambda f: f.issued["credit"].update(minor_units="100"),
-    "too many to prove": lambda f: f.issued["trace"].update(incidents=f.incidents * 30),
+    "listed thirty times": lambda f: f.issued["trace"].update(incidents=f.incidents * 30),
 }
 
 
@@ -242,16 +242,80 @@ def test_a_lie_about_the_incidents_fails_in_the_verdict(name: str) -> None:
     assert "verdict" in verdict(forged)
 
 
-def test_more_than_64_incidents_cannot_be_claimed_to_leave_the_proof_out() -> None:
-    """It would have to list them, and they do not fit into the period."""
-    forged = liar()
-    forged.issued["trace"]["incidents"] = [{**forged.incidents[0], "first_window": 2 * at} for at in range(65)]
-    said = "65 incidents in one period; the circuit incidents_64 takes at most 64"
+def minute(place: int) -> str:
+    """In every other window of five minutes."""
+    return f"{DAY}T{place // 6:02}:{place % 6 * 10 + 1:02}:00Z"
+
+
+@cache
+def crowded() -> Evidence:
+    """A day with 70 incidents of a window and a request each, but for the last one, which has two requests."""
+    rows = [row(f"f{place}", minute(place), ttft_s=0.9) for place in range(70)]
+    rows += [row("again", minute(69), ttft_s=0.9), row("fine", f"{DAY}T23:01:00Z")]
+    found = Office("agreement-impact.yaml", window="PT5M", compensation=copy.deepcopy(dict(PAID))).at_the_end()
+    return found.hand_in(*rows).close().evidence()
+
+
+def test_more_incidents_than_places_are_proved_to_the_last_one() -> None:
+    made = crowded()
+    bundle = json.loads(made.bundle)
+    assert len(bundle["statement"]["payload"]["trace"]["incidents"]) == 70
+    assert int(bundle["incident_proof"]["signals"][0]) == 64 | 70 << 8
+    report = report_on(made.bundle, made.opening)
+    assert not failed(report), [line for line in report.lines if line.check in failed(report)]
+
+
+def without(index: int) -> Callable[[Liar], object]:
+    return lambda f: f.incidents.pop(index)
+
+
+def one_more_request(index: int) -> Callable[[Liar], object]:
+    return lambda f: f.incidents[index].update(valid=2)
+
+
+SHARED: dict[str, tuple[Callable[[Liar], object], set[str]]] = {
+    "the last one left out": (without(69), {"verdict", "incidents"}),
+    "the first that shares a place left out": (without(63), {"verdict", "incidents"}),
+    "one with a place of its own left out": (without(62), {"verdict", "incidents"}),
+    "more requests in the last place": (one_more_request(68), {"verdict", "incidents"}),
+    "only the first 64 are proved": (lambda f: f.signal("incident_proof", 0, 64 | 64 << 8), {"incidents"}),
+    "a count of incidents in place of places": (
+        lambda f: f.signal("incident_proof", 0, 70 | 70 << 8),
+        {"incidents"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_lie_about_incidents_that_share_a_place_fails(name: str) -> None:
+    lie, checks = SHARED[name]
+    forged = liar(crowded())
+    lie(forged)
+    forged.log()
+    forged.prove()
+    assert verdict(forged) == checks
+
+
+def test_what_is_moved_between_incidents_of_one_place_is_held_to_the_opening() -> None:
+    """The sums stay, and with them proof and credit; which incident had how many requests only the opening says."""
+    forged = liar(crowded())
+    before, last = forged.incidents[68:]
+    for name in ("valid", "amount"):
+        before[name], last[name] = last[name], before[name]
+    forged.log()
+    forged.prove()
+    assert verdict(forged) == set()
+    assert failed(report_on(forged.sign(), crowded().opening)) == {"opening"}
+
+
+def test_many_incidents_are_no_reason_to_leave_the_proof_out() -> None:
+    forged = liar(crowded())
+    said = "70 incidents in one period; the circuit incidents_64 takes at most 64"
     forged.issued.update({"attestable": False, "unattested_reasons": [said], "seal_key": None, "telemetry_root": None})
     del forged.bundle["incident_proof"]
     forged.bundle |= dict.fromkeys(("proof", "context", "base", "anchor", "telemetry")) | {"seals": []}
     forged.log()
-    assert verdict(forged) == {"verdict"}
+    assert verdict(forged) == {"verdict", "telemetry"}
 
 
 def test_incidents_that_are_kept_back_show_in_what_they_leave() -> None:

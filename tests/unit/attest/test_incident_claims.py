@@ -13,7 +13,7 @@ from ledger.app.evidence import Salts
 from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.attestation_context import window_counts
 from ledger.attest.incident_claims import derived_root, incident_claim
-from ledger.attest.incident_credit import evaluate_incidents
+from ledger.attest.incident_credit import evaluate_incidents, incident_inputs
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.domain.agreement import Agreement
 from ledger.domain.settlement import settle
@@ -99,15 +99,23 @@ def in_five_minutes(count: int) -> tuple[Agreement, list[Window]]:
     ]
 
 
-@pytest.mark.parametrize(("count", "reasons"), [(64, 0), (65, 1)])
-def test_more_than_64_incidents_leave_a_statement_unproved(count: int, reasons: int) -> None:
+@pytest.mark.parametrize(("count", "places"), [(63, 63), (64, 64), (65, 64), (144, 64)])
+def test_incidents_beyond_the_circuits_places_share_the_last_one(count: int, places: int) -> None:
     terms, hours = in_five_minutes(count)
-    found = settle(terms, period_named(terms, "2023-06-14/P1D"), hours)
-    assert found.trace is not None
-    assert len(found.trace.incidents) == count
-    assert found.credit is not None
-    assert len(found.not_attestable) == reasons
-    assert all(f"{count} incidents" in reason for reason in found.not_attestable)
+    ours = settle(terms, period_named(terms, "2023-06-14/P1D"), hours)
+    assert ours.trace is not None
+    assert len(ours.trace.incidents) == count
+    assert ours.not_attestable == ()
+    rule = terms.compensation.impact
+    assert rule is not None
+    claim = incident_claim(terms, rule, claim_of(terms, hours), ours.trace.combined_bps, hours, SALTS)
+    theirs = evaluate_incidents(claim)
+    assert theirs.credit == ours.credit
+    assert theirs.signals.summary == places | count << 8
+    assert theirs.signals.incident_root == derived_root(terms, rule, 1, ours.trace.incidents)
+    inputs = incident_inputs(claim, theirs)
+    assert sum(inputs["active"]) == places
+    assert (sum(inputs["windows"]), sum(inputs["bad"])) == (count, 9 * count)
 
 
 def test_without_a_salt_for_the_total_there_is_no_second_claim() -> None:

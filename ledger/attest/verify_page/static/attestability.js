@@ -4,21 +4,19 @@
 import { lengthText } from "./dates.js";
 import { tables } from "./tables.js";
 
-const [OBJECTIVES, TIERS, WINDOWS, INCIDENTS] = [4, 4, 750, 64];
+const [OBJECTIVES, TIERS, WINDOWS] = [4, 4, 750];
 const PRICE_BITS = 64n;
 
-/** The reasons in the words of a statement with these results and so many incidents of an impact rule. */
-export function reasonsWithoutProof(agreement, results = [], incidents = 0) {
+/** The reasons in the words of a statement with these results. */
+export function reasonsWithoutProof(agreement, results = []) {
   const undecided = results
     .filter((result) => result.undecided)
     .map((result) => `${result.objective.id} has counts that its data leave undecided, which no circuit adds up`);
-  const crowded = `${incidents} incidents in one period; the circuit incidents_${INCIDENTS} takes at most ${INCIDENTS}`;
   return [
     ...ofCompensation(agreement.compensation),
     ...ofObjectives(agreement),
     ...ofPeriods(agreement),
     ...undecided,
-    ...(incidents > INCIDENTS ? [crowded] : []),
   ];
 }
 
@@ -30,7 +28,7 @@ function* ofCompensation(terms) {
   if (impact && (impact.coefficientE9 >> PRICE_BITS || impact.priceE9 >> PRICE_BITS)) {
     yield (
       `coefficient or unit price of the impact rule has more than ${PRICE_BITS} bits in billionths (of a minor ` +
-      `unit), which the circuit incidents_${INCIDENTS} takes`
+      `unit), which the circuit incidents_64 takes`
     );
   }
   const kinds = new Set(terms.incidentRules.map((rule) => rule.kind));

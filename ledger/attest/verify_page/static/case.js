@@ -24,14 +24,6 @@ import { termsHashOf } from "./terms.js";
 
 const oneProof = ({ circuitId }, signals, { proof }) => ({ circuitId, signals: signalList(signals), proof });
 
-/** How many things a value holds, whatever it is; nothing where it is not there. */
-function lengthOf(value) {
-  if (value === undefined) return 0;
-  if (typeof value === "string") return [...value].length;
-  if (typeof value === "object" && value !== null) return Object.keys(value).length;
-  throw new Refusal("what should be a list has no length");
-}
-
 const REQUESTS = "requests";
 
 /** Refuse two values that have not the same canonical bytes. */
@@ -124,9 +116,7 @@ export class Case {
 
   /** Why the statement carries no proof; empty where it must carry one. */
   get reasons() {
-    return this.once("reasons", () =>
-      reasonsWithoutProof(this.agreement, this.results, lengthOf(this.issued.trace.incidents)),
-    );
+    return this.once("reasons", () => reasonsWithoutProof(this.agreement, this.results));
   }
 
   get withheld() {

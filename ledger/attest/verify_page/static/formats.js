@@ -95,12 +95,28 @@ export function totalCommit(ctx, credit, salt) {
   return poseidon([tag("total"), ctx, requireUint(credit, 64, "credit"), requireElement(salt, "total_salt")]);
 }
 
+/** Incidents in the places of the circuit: where there are more of them, the last place has the sums of the rest. */
+function inPlaces(incidents) {
+  if (incidents.length <= INCIDENTS) return incidents;
+  const rest = incidents.slice(INCIDENTS - 1);
+  const together = rest.reduce((all, { count, good, valid }) => ({
+    first: all.first,
+    count: all.count + count,
+    good: all.good + good,
+    valid: all.valid + valid,
+  }));
+  return [...incidents.slice(0, INCIDENTS - 1), together];
+}
+
+/** Signal 0 of the second proof: the places that are taken, and the windows of all incidents. */
+export function incidentSummary(incidents) {
+  const windows = incidents.reduce((total, each) => total + each.count, 0);
+  return BigInt(inPlaces(incidents).length) | (BigInt(windows) << 8n);
+}
+
 /** What the second proof is about: the terms' rule, and each incident by its place and its counts. */
 export function incidentRootOf(sealKey, { impact, rulesCombine }, incidents) {
-  if (incidents.length > INCIDENTS) {
-    throw new Refusal(`a proof takes at most ${INCIDENTS} incidents, not ${incidents.length}`);
-  }
-  const words = incidents.map(({ first, count, good, valid }) => {
+  const words = inPlaces(incidents).map(({ first, count, good, valid }) => {
     const parts = [
       requireUint(BigInt(first), 10, "first"),
       requireUint(BigInt(count), 10, "windows") << 10n,

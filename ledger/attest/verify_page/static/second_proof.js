@@ -1,6 +1,6 @@
 // Checks of the second proof, of a credit that incidents add to (docs/attestation-format.md, sections 8 and 12).
 
-import { incidentRootOf, signalList, tierCommit, totalCommit } from "./formats.js";
+import { incidentRootOf, incidentSummary, signalList, tierCommit, totalCommit } from "./formats.js";
 import { checkProof } from "./groth16.js";
 import { statedIncidents } from "./incidents.js";
 import { requireKnownKey } from "./manifest.js";
@@ -17,9 +17,7 @@ export function incidents(found) {
   require(shown.tierCredit === found.signals.credit, "the incident proof starts from another amount of the tiers");
   require(agreement.compensation.impact !== null, "the terms pay for no incidents");
   const stated = statedIncidents(found);
-  const windows = stated.reduce((total, each) => total + each.count, 0);
-  const summary = BigInt(stated.length) | (BigInt(windows) << 8n);
-  require(shown.summary === summary, "the incident proof is about other incidents (summary)");
+  require(shown.summary === incidentSummary(stated), "the incident proof is about other incidents (summary)");
   const root = incidentRootOf(found.sealKey, agreement.compensation, stated);
   require(shown.incidentRoot === root, "the incident proof is about other incidents (incidentRoot)");
   return `the second proof is over the ${stated.length} incident(s) of the statement and the tiers of the first`;
