@@ -80,6 +80,10 @@ class HttpNode:
             try:
                 with self._opener.open(request, timeout=self._timeout_s) as response:
                     found.append(response.read(MAX_ANSWER_BYTES + 1))
+            except urllib.error.HTTPError as error:
+                # It holds the connection.
+                error.close()
+                found.append(error)
             except (OSError, http.client.HTTPException) as error:
                 found.append(error)
 

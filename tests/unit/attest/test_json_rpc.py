@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -26,22 +26,24 @@ def node(answer: bytes, *, pause_s: float = 0.0, forever: bytes = b"") -> Iterat
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(65536)
-                try:
-                    for piece in [answer] if not pause_s else (bytes([each]) for each in answer):
-                        connection.sendall(piece)
-                        if over.wait(pause_s):
-                            return
-                    while forever and not over.wait(pause_s):
-                        connection.sendall(forever)
-                    # What is closed with something unread is reset.
-                    connection.shutdown(socket.SHUT_WR)
-                    while connection.recv(65536):
-                        pass
-                except OSError:
+            # Whoever asks may be gone at any moment, or never have come.
+            with suppress(OSError):
+                connection, _ = server.accept()
+                with connection:
+                    talk(connection)
+
+        def talk(connection: socket.socket) -> None:
+            connection.recv(65536)
+            for piece in [answer] if not pause_s else (bytes([each]) for each in answer):
+                connection.sendall(piece)
+                if over.wait(pause_s):
                     return
+            while forever and not over.wait(pause_s):
+                connection.sendall(forever)
+            # What is closed with something unread is reset.
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):
+                pass
 
         serving = threading.Thread(target=serve, daemon=True)
         serving.start()
@@ -49,7 +51,10 @@ def node(answer: bytes, *, pause_s: float = 0.0, forever: bytes = b"") -> Iterat
             yield f"http://127.0.0.1:{server.getsockname()[1]}"
         finally:
             over.set()
+            # Closing alone does not wake who waits for a connection.
+            server.shutdown(socket.SHUT_RDWR)
             serving.join(5)
+            assert not serving.is_alive(), "the connection is still open"
 
 
 def test_an_answer_is_its_result() -> None:
