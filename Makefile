@@ -8,6 +8,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 # Proving keys take long to make; demo, tests and measurements share them.
 export SLA_LEDGER_KEY_CACHE ?= $(CURDIR)/var/keys
+# What Python compiled is kept: tests start the program several hundred times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

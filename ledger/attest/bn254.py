@@ -29,8 +29,12 @@ def on_g1(point: G1Point) -> bool:
     return (y * y - x * x * x - 3) % BASE_ORDER == 0
 
 
+@functools.lru_cache(maxsize=64)
 def in_g2(point: G2Point) -> bool:
-    """Whether ``point`` is on the twist and in its subgroup of order r, where pairings mean something."""
+    """Whether ``point`` is on the twist and in its subgroup of order r, where pairings mean something.
+
+    The last answers are kept: every proof under a key asks for the key's three points again.
+    """
     twisted = _g2(point)
     return bool(curve.is_on_curve(twisted, curve.b2) and curve.is_inf(curve.multiply(twisted, SCALAR_ORDER)))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 from py_ecc.optimized_bn128 import G1, G2, curve_order, field_modulus, multiply, neg, normalize
@@ -49,17 +49,12 @@ class Trapdoor:
             return 1
         return _scalar(self.seed, name)
 
-    @cached_property
+    @property
     def words(self) -> list[int]:
         """The constructor words of the verifier contract."""
-        words = g1_words(multiply(G1, self.secret("alpha")))
-        for name in ("beta", "gamma", "delta"):
-            words += g2_words(multiply(G2, self.secret(name)))
-        for i in range(SIGNALS + 1):
-            words += g1_words(multiply(G1, self.secret(f"ic{i}")))
-        return words
+        return list(_words(self))
 
-    @cached_property
+    @property
     def verification_key(self) -> dict[str, Any]:
         """The key in the JSON shape of snarkjs."""
         w = [str(word) for word in self.words]
@@ -102,6 +97,17 @@ class Trapdoor:
             public = add(public, multiply(ic(i + 1), signal))
         words = self.words[0:2] + self.words[2:6] + g1_words(neg(public))
         return b"".join(word.to_bytes(32, "big") for word in words)
+
+
+@cache
+def _words(key: Trapdoor) -> tuple[int, ...]:
+    """Made once for each key: a quarter of a second."""
+    words = g1_words(multiply(G1, key.secret("alpha")))
+    for name in ("beta", "gamma", "delta"):
+        words += g2_words(multiply(G2, key.secret(name)))
+    for i in range(SIGNALS + 1):
+        words += g1_words(multiply(G1, key.secret(f"ic{i}")))
+    return tuple(words)
 
 
 def rerandomise(proof: bytes, factor: int) -> bytes:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from eth_account import Account
@@ -101,7 +101,10 @@ class TrapdoorProver:
 
     def __init__(self, seed: str = "bundles of every kind") -> None:
         self._trapdoor = Trapdoor(seed)
-        self._key = TrapdoorKey(parse_verification_key(self._trapdoor.verification_key), {"dev_unsafe": True})
+
+    @cached_property
+    def _key(self) -> TrapdoorKey:
+        return TrapdoorKey(parse_verification_key(self._trapdoor.verification_key), {"dev_unsafe": True})
 
     def key(self) -> TrapdoorKey:
         return self._key
