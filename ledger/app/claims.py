@@ -224,8 +224,8 @@ def _chosen(found: Sequence[Claimable], violation: str | None, statement_id: str
     deadline = format_instant_ns(first.deadline_ns)
     if first.filed is not None:
         raise ClaimRefused(
-            f"{first.claim_id} was filed before, and {first.filed['line_id']} is its credit line; the deadline was "
-            f"{deadline}",
+            f"{first.claim_id} was filed before, and {first.filed['line_id']} is its credit line; claims "
+            f"are taken until {deadline}",
             claim_id=first.claim_id,
             line_id=first.filed["line_id"],
             deadline=deadline,

@@ -54,11 +54,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 @dataclass(frozen=True, slots=True)
 class ControlTotals:
-    """What a file says of itself: lines, minor units by currency, digest of everything before the control record."""
+    """What a file comes to: lines, minor units by currency and status, digest of everything before the control
+    record."""
 
     lines: int
-    minor_units: Mapping[str, int]
+    by_status: Mapping[tuple[str, str], int]
     sha256: str
+
+    @property
+    def minor_units(self) -> Mapping[str, int]:
+        """The sum of each currency, as its ``total`` record states it."""
+        return _by_currency(self.by_status)
 
 
 def credit_rows(
@@ -79,7 +85,7 @@ def credit_rows(
 def write_credit_export(rows: Iterable[Mapping[str, Any]], out: IO[bytes]) -> ControlTotals:
     """Write a file, record by record; its control totals."""
     digest = hashlib.sha256()
-    sums: Counter[str] = Counter()
+    sums: Counter[tuple[str, str]] = Counter()
     counts: Counter[str] = Counter()
 
     def write(**cells: Any) -> None:
@@ -92,7 +98,7 @@ def write_credit_export(rows: Iterable[Mapping[str, Any]], out: IO[bytes]) -> Co
     out.write(header)
     for row in rows:
         currency, units = row["currency"], row["minor_units"]
-        sums[currency] += units
+        sums[currency, str(row["status"])] += units
         counts[currency] += 1
         write(
             record="line",
@@ -113,8 +119,7 @@ def write_credit_export(rows: Iterable[Mapping[str, Any]], out: IO[bytes]) -> Co
             anchor_tx=row["anchor_tx"],
             log_seq=row["line_seq"],
         )
-    for currency in sorted(counts):
-        units = sums[currency]
+    for currency, units in sorted(_by_currency(sums).items()):
         amount = format_minor_units(units, currency)
         write(record="total", currency=currency, minor_units=units, amount=amount, records=counts[currency])
     totals = ControlTotals(counts.total(), dict(sums), digest.hexdigest())
@@ -132,7 +137,7 @@ class CreditExportReader:
         self.totals: ControlTotals | None = None
         self._source = source
         self._digest = hashlib.sha256()
-        self._sums: Counter[str] = Counter()
+        self._sums: Counter[tuple[str, str]] = Counter()
         self._counts: Counter[str] = Counter()
         self._stated: dict[str, tuple[int, int]] = {}
 
@@ -166,7 +171,7 @@ class CreditExportReader:
         units, currency = _whole(record["minor_units"], number), record["currency"]
         if record["amount"] != format_minor_units(units, currency):
             raise _invalid(number, f"{record['amount'][:40]} is not {units} minor units of {currency}")
-        self._sums[currency] += units
+        self._sums[currency, record["status"]] += units
         self._counts[currency] += 1
 
     def _take_total(self, record: Mapping[str, str], number: int) -> None:
@@ -175,7 +180,8 @@ class CreditExportReader:
         self._stated[record["currency"]] = _whole(record["records"], number), _whole(record["minor_units"], number)
 
     def _close(self, record: Mapping[str, str], number: int) -> None:
-        found = {currency: (count, self._sums[currency]) for currency, count in self._counts.items()}
+        sums = _by_currency(self._sums)
+        found = {currency: (count, sums[currency]) for currency, count in self._counts.items()}
         if self._stated != found:
             raise _invalid(number, f"the totals are stated as {self._stated}, and the lines sum to {found}")
         lines, digest = self._counts.total(), self._digest.hexdigest()
@@ -192,6 +198,13 @@ def verify_credit_export(source: IO[bytes]) -> ControlTotals:
     if reader.totals is None:
         raise _invalid(0, "the file has no control record")
     return reader.totals
+
+
+def _by_currency(sums: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for (currency, _), units in sums.items():
+        found[currency] = found.get(currency, 0) + units
+    return found
 
 
 def _record(cells: Iterable[str]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ledger.app.access import AGREEMENT_SCOPES, FIELD_SCOPES, METRIC_SCOPES, ROLE_SCOPES, Role, Scope
+from ledger.app.access import AGREEMENT_SCOPES, FIELD_SCOPES, METRIC_SCOPES, ROLE_SCOPES, Role, Scope, metric_scopes
 
 PAGE = "docs/access-policy.md"
 
@@ -23,7 +23,10 @@ def access_policy() -> Mapping[str, str]:
         for resource, fields in FIELD_SCOPES.items()
         for name, needed in fields.items()
     ]
-    metrics = [[f"`{indicator}`", _listed([scope])] for indicator, scope in METRIC_SCOPES.items()]
+    metrics = [
+        *([f"`{indicator}`", _listed([scope])] for indicator, scope in METRIC_SCOPES.items()),
+        ["every other", _listed(sorted(metric_scopes(None)))],
+    ]
     parts = [
         "# The access policy",
         f"<!-- {_NOTE} -->",

@@ -12,9 +12,13 @@ from ledger.cli.opening import read_by
 from ledger.cli.options import AS_JSON, DATABASE, data_option, is_given
 from ledger.cli.output import note, print_json, print_table
 from ledger.cli.transfer import reading, writing
+from ledger.domain.credit_lines import LineStatus
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.money import format_minor_units
 from ledger.errors import BadInput
+
+_OWED = (str(LineStatus.DRAFT), str(LineStatus.ISSUED), str(LineStatus.APPLIED))
+"""What is owed, by how far billing has got; lines that are void come to nothing together."""
 
 
 @click.command(
@@ -74,19 +78,30 @@ def _instant(text: str | None) -> int | None:
 def _print(done: str, totals: ControlTotals, *, as_json: bool) -> None:
     sums = sorted(totals.minor_units.items())
     if as_json:
-        print_json(
-            {
-                "lines": totals.lines,
-                "totals": [
-                    {"currency": currency, "minor_units": str(units), "amount": format_minor_units(units, currency)}
-                    for currency, units in sums
-                ],
-                "sha256": totals.sha256,
-            }
-        )
+        found = [
+            {"currency": currency, **_amount(units, currency), "by_status": _by_status(totals, currency)}
+            for currency, units in sums
+        ]
+        print_json({"lines": totals.lines, "totals": found, "sha256": totals.sha256})
         return
     click.echo(f"{done}: {totals.lines} lines, SHA-256 {totals.sha256}")
     if sums:
         print_table(
-            ("currency", "amount"), [(currency, format_minor_units(units, currency)) for currency, units in sums]
+            ("currency", "owed", *_OWED),
+            [
+                (
+                    currency,
+                    format_minor_units(units, currency),
+                    *(format_minor_units(totals.by_status.get((currency, status), 0), currency) for status in _OWED),
+                )
+                for currency, units in sums
+            ],
         )
+
+
+def _by_status(totals: ControlTotals, currency: str) -> dict[str, dict[str, str]]:
+    return {status: _amount(units, of) for (of, status), units in sorted(totals.by_status.items()) if of == currency}
+
+
+def _amount(units: int, currency: str) -> dict[str, str]:
+    return {"minor_units": str(units), "amount": format_minor_units(units, currency)}

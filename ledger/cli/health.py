@@ -127,7 +127,9 @@ def _of_server(url: str) -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         return {"healthy": False, "faults": [f"{address} answers {error.code}"], "ready": None}
     except (OSError, ValueError) as error:
-        return {"healthy": False, "faults": [f"{address} does not answer ({error})"], "ready": None}
+        reason = getattr(error, "reason", None) or error
+        said = getattr(reason, "strerror", None) or str(reason)
+        return {"healthy": False, "faults": [f"{address} does not answer: {said}"], "ready": None}
     return {"healthy": True, "faults": [], "ready": ready}
 
 

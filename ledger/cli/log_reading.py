@@ -41,8 +41,7 @@ class Problems:
         if self.count > SHOWN_PROBLEMS:
             return
         if isinstance(result, RowRejection):
-            field = f"{result.field}: " if result.field else ""
-            self._shown.append(f"{self._file}:{result.line}: {field}{result.message} (rejected: {result.reason})")
+            self._shown.append(rejection_text(self._file, result))
         elif isinstance(row, RequestRow):
             self._shown.append(
                 f"{self._file}:{row.line}: request_id: {row.request_id[:80]!r} came before with another body "
@@ -65,6 +64,12 @@ class Problems:
             note(line)
         if self.count > SHOWN_PROBLEMS:
             note(f"... and {self.count - SHOWN_PROBLEMS} more rows that could not be used")
+
+
+def rejection_text(file: str, row: RowRejection) -> str:
+    """Which row of a file cannot be used, and why."""
+    field = f"{row.field}: " if row.field else ""
+    return f"{file}:{row.line}: {field}{row.message} (rejected: {row.reason})"
 
 
 def read_log(stream: BinaryIO, name: str, size: int, evaluator: Evaluator, problems: Problems) -> None:

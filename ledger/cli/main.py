@@ -58,7 +58,7 @@ COMMANDS = {
     "claims": Subcommand("ledger.cli.claiming:claims", "Claim credits, and list claims.", "server,prove"),
     "up": Subcommand("ledger.cli.up:up", "Serve a data directory over HTTP.", "server,prove"),
     "keys": Subcommand("ledger.cli.keys:keys", "The log's signing keys, and API keys.", "server,prove"),
-    "chain": Subcommand("ledger.cli.chain:chain", "Deploy the registry on a node's chain.", "server,prove"),
+    "chain": Subcommand("ledger.cli.chain:chain", "The registry on a node's chain, its roles, roots.", "server,prove"),
     "worker": Subcommand("ledger.cli.worker:worker", "Work a ledger in processes of their own.", "server,prove"),
     "outbox": Subcommand("ledger.cli.outbox:outbox", "Look at work to be done, retry what was parked.", "server"),
     "collect": Subcommand("ledger.cli.collect:collect", "Scrape a metrics endpoint into the ledger.", "server,prove"),

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from ledger.app.agreements import load_agreement, timeline_of
-from ledger.app.handing_in import hand_in
-from ledger.app.observations import RecordedBatch
-from ledger.cli.log_reading import parse_span, read_whole_log
+from ledger.app.handing_in import HandedIn, hand_in
+from ledger.cli.log_reading import parse_span, read_whole_log, rejection_text
 from ledger.cli.opening import chosen_sla, opened, receipt_document
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json
@@ -116,7 +115,9 @@ def observe(
             until = format_instant_ns(complete.end_ns)
             note(f"not over until {until}: taken as complete up to now; hand it in again after that")
         undeclared = complete is None and format_of(data) != HEARTBEATS
-        _print_batch(services, handed_in.batch, undeclared=undeclared, as_json=as_json)
+        for row in handed_in.rejections:
+            note(rejection_text(str(path), row))
+        _print_batch(services, handed_in, undeclared=undeclared, as_json=as_json)
 
 
 @click.command(epilog="Exit codes: 0 closed, now or before; 1 not over yet; 2 no such agreement or period.")
@@ -176,8 +177,8 @@ def evaluate(
         click.echo(f"  {line['event'].removeprefix('violation_')}  {line['violation_id']}")
 
 
-def _print_batch(services: Services, batch: RecordedBatch, *, undeclared: bool, as_json: bool) -> None:
-    counts = batch.counts
+def _print_batch(services: Services, handed_in: HandedIn, *, undeclared: bool, as_json: bool) -> None:
+    batch, counts = handed_in.batch, handed_in.batch.counts
     rows = {
         "accepted": counts.accepted,
         "duplicate": counts.duplicates,
@@ -188,6 +189,10 @@ def _print_batch(services: Services, batch: RecordedBatch, *, undeclared: bool, 
         "digest": batch.digest,
         "rows": rows,
         "rejected_reasons": {str(reason): count for reason, count in sorted(counts.rejected.items())},
+        "rejected": [
+            {"line": row.line, "reason": str(row.reason), "field": row.field, "message": row.message}
+            for row in handed_in.rejections
+        ],
         "complete_until": batch.complete_until,
         "judged_anew": list(batch.judged_anew),
         **receipt_document(services, batch.receipt),

@@ -144,20 +144,21 @@ def _document(report: Report, exit_code: int) -> dict[str, object]:
 
 
 def _print(report: Report, exit_code: int, resting_on: Sequence[str]) -> None:
+    width = max(len(line.check) for line in report.lines)
     for line in report.lines:
-        click.echo(line_text(line))
+        click.echo(line_text(line, width))
     verdicts = {
         verification.Exit.HOLDS: "consistent offline, against your pins",
         verification.Exit.FAILED: "does not hold: "
         + ", ".join(x.check for x in report.lines if x.outcome is Outcome.FAIL),
         verification.Exit.NOT_PINNED: "consistent offline, but resting on " + ", ".join(resting_on),
     }
-    click.echo(
-        f"{visible(verdicts[verification.Exit(exit_code)])}; not established: {'; '.join(report.not_established)}"
-    )
+    click.echo(f"{visible(verdicts[verification.Exit(exit_code)])}; not established:")
+    for unsure in report.not_established:
+        click.echo(f"  {visible(unsure)}")
 
 
-def line_text(line: Line) -> str:
-    """A line of a report for people."""
+def line_text(line: Line, width: int = 0) -> str:
+    """A line of a report for people; ``width`` is that of the longest check's name."""
     outcome = click.style(f"{line.outcome:<11}", fg=_COLOURS[line.outcome])
-    return f"{outcome}  {visible(line.check):<20}  {visible(line.detail)}"
+    return f"{outcome}  {visible(line.check):<{max(width, 20)}}  {visible(line.detail)}"

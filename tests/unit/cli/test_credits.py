@@ -47,6 +47,10 @@ def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str
     return code, captured.out, captured.err
 
 
+def amount(minor_units: int, text: str) -> dict[str, str]:
+    return {"minor_units": str(minor_units), "amount": text}
+
+
 def totals(out: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(out)
     return found
@@ -58,8 +62,13 @@ def test_a_file_is_written_and_holds(data: Path, tmp_path: Path, capfd: pytest.C
     assert code == 0
     assert totals(out)["lines"] == 4
     assert totals(out)["totals"] == [
-        {"currency": "JPY", "minor_units": "50", "amount": "50"},
-        {"currency": "USD", "minor_units": "1200", "amount": "12.00"},
+        {"currency": "JPY", "minor_units": "50", "amount": "50", "by_status": {"draft": amount(50, "50")}},
+        {
+            "currency": "USD",
+            "minor_units": "1200",
+            "amount": "12.00",
+            "by_status": {"draft": amount(1200, "12.00"), "void": amount(0, "0.00")},
+        },
     ]
     assert run(capfd, file, "--verify", "--json")[:2] == (0, out)
     assert file.stat().st_mode & 0o077 == 0
@@ -74,7 +83,7 @@ def test_the_standard_output_is_the_file(data: Path, tmp_path: Path, capfd: pyte
     file = tmp_path / "piped.csv"
     file.write_bytes(out.encode())
     code, out, _ = run(capfd, file, "--verify")
-    assert (code, out.splitlines()[-1].split()) == (0, ["JPY", "50"])
+    assert (code, out.splitlines()[-1].split()) == (0, ["JPY", "50", "50", "0", "0"])
 
 
 def test_another_tenant_has_nothing(data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

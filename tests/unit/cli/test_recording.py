@@ -63,7 +63,13 @@ def test_facts_are_recorded_once(data: Path, capsys: pytest.CaptureFixture[str])
     command = ("observe", str(EXAMPLES / "requests.ndjson"), "--data", str(data), "--period", PERIOD)
     first = asked(capsys, *command)
     assert first["rows"] == {"accepted": 760, "duplicate": 1, "conflict": 0, "rejected": 2}
+    assert [(row["line"], row["field"], row["reason"]) for row in first["rejected"]] == [
+        (762, "started_at", "time_invalid"),
+        (763, "ttft_s", "latency_missing"),
+    ]
     assert asked(capsys, *command) == first
+    assert main(list(command)) == 0
+    assert "requests.ndjson:762: started_at: '2023-06-14T05:00:00' is not an instant" in capsys.readouterr().err
 
 
 def test_a_log_of_a_closed_period_says_what_follows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
