@@ -1,7 +1,8 @@
 # One image for every process of a deployment (docker-compose.yml).
 #
 # Nothing is downloaded that requirements.lock has no hash of, and nothing is compiled: wheels alone. The last stage
-# has neither pip nor a compiler, and runs as a user without a name or a shell.
+# has neither pip nor a compiler, and runs as a user without a name or a shell. Its folders of keys are empty: volumes
+# that are mounted there take their owner and mode from them.
 
 FROM python:3.11.14-slim-bookworm AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ONLY_BINARY=:all:
@@ -28,7 +29,8 @@ RUN /build/bin/python -m pip wheel --no-deps --no-build-isolation --no-index --w
 FROM python:3.11.14-slim-bookworm
 RUN python -m pip uninstall --yes --quiet pip setuptools wheel \
  && mkdir -m 0700 /var/lib/sla-ledger /var/cache/sla-ledger \
- && chown 10001:10001 /var/lib/sla-ledger /var/cache/sla-ledger
+ && cd /var/lib/sla-ledger && mkdir -m 0700 keys keys/log keys/issuer keys/chain keys/collector \
+ && chown -R 10001:10001 /var/lib/sla-ledger /var/cache/sla-ledger
 COPY --from=build /opt/sla-ledger /opt/sla-ledger
 ENV PATH=/opt/sla-ledger/bin:/usr/local/bin:/usr/bin:/bin \
     HOME=/tmp \

@@ -7,7 +7,7 @@ have another call sent in the issuer's name. Reference: execution-apis, ``eth_si
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -18,7 +18,7 @@ from web3.types import RPCEndpoint
 
 from ledger.anchor.fees import fields_of
 from ledger.anchor.rpc import RpcProvider
-from ledger.errors import AnchorRefused
+from ledger.errors import AnchorRefused, SlaLedgerError
 
 _SETTING: Final = "SLA_LEDGER_SIGNER_RPC"
 
@@ -90,6 +90,18 @@ class RemoteAccount:
             signer=self._provider.host,
             address=self.address,
         )
+
+
+class KnownAccount:
+    """An account whose key is not this process's: it can be named and looked at, and sends nothing."""
+
+    def __init__(self, address: ChecksumAddress, refused: Callable[[], SlaLedgerError]) -> None:
+        self.address = address
+        self._refused = refused
+
+    def sign_transaction(self, fields: dict[str, Any], /) -> Signed:
+        """Raises what ``refused`` gives."""
+        raise self._refused()
 
 
 def _hex(value: Any) -> str:

@@ -105,13 +105,13 @@ def import_zkey(
     as_json: bool,
 ) -> None:
     """Take the key in FILE (.zkey) and pin it: from now on this data directory proves the circuit with no other."""
-    from ledger.attest.ceremony_keys import import_key, write_pin
+    from ledger.attest.ceremony_keys import import_key
     from ledger.attest.ceremony_manifest import read_manifest
     from ledger.attest.circuits import circuit_named
     from ledger.attest.prover_process import ProverProcess
     from ledger.attest.zk_keys import KeyCache
     from ledger.settings import ProverSettings
-    from ledger.wiring.services import PROVING_PINS, default_key_cache
+    from ledger.wiring.provers import default_key_cache, pin_circuit
 
     _require_data(data_dir)
     folder = circuits or resource_dir("circuits")
@@ -124,7 +124,7 @@ def import_zkey(
     settings = ProverSettings.read(os.environ)
     with ProverProcess(memory_mb=settings.memory_mb, notify=note) as process:
         key = import_key(cache, circuit, file, described, pin, process, wasm)
-    write_pin(data_dir / "keys" / PROVING_PINS, name, pin)
+    pin_circuit(data_dir, name, pin)
     dev = bool(key.manifest["dev_unsafe"])
     if as_json:
         print_json({"circuit": name, "circuit_id": key.circuit_id.hex(), "pin": pin, "dev_unsafe": dev})
@@ -139,11 +139,10 @@ def import_zkey(
 @AS_JSON
 def pins(data_dir: Path, as_json: bool) -> None:
     """The proving keys that a data directory is pinned to, by circuit."""
-    from ledger.attest.ceremony_keys import read_pins
-    from ledger.wiring.services import PROVING_PINS
+    from ledger.wiring.provers import pins_of
 
     _require_data(data_dir)
-    found = read_pins(data_dir / "keys" / PROVING_PINS)
+    found = pins_of(data_dir)
     if as_json:
         print_json(found)
         return

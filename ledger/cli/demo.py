@@ -34,7 +34,7 @@ from ledger.wiring.clock import SystemClock
 from ledger.wiring.files import replace_file
 from ledger.wiring.main_job import MainJob, run_main_job
 from ledger.wiring.parties import DemoParties
-from ledger.wiring.services import default_key_cache
+from ledger.wiring.provers import default_key_cache
 
 EPILOG = """\b
 Writes into DIR: agreement.yaml (signed), bundle.json, trust.json, opening.json, bundles/ and the ledger itself, which

@@ -14,7 +14,9 @@ from ledger.cli.output import going_on, note
 from ledger.errors import BadInput, DataDirectoryInvalid, NotSequencedYet
 from ledger.settings import WorkerSettings
 from ledger.wiring.data_directory import open_data_directory
-from ledger.wiring.services import Services, create_data, default_key_cache, open_data
+from ledger.wiring.given_keys import needs_of_commands
+from ledger.wiring.provers import default_key_cache
+from ledger.wiring.services import Services, create_data, open_data
 
 
 @contextmanager
@@ -50,7 +52,8 @@ def _services(data_dir: Path, database_url: str | None, *, create: bool) -> Serv
         raise DataDirectoryInvalid(
             f"{data_dir} is not a directory; make one with: sla-ledger init --data {data_dir}", path=str(data_dir)
         )
-    return open_data(data_dir, notify=note, database_url=database_url, workers=workers)
+    needs = needs_of_commands(data_dir)
+    return open_data(data_dir, notify=note, database_url=database_url, workers=workers, needs=needs)
 
 
 def chosen_sla(agreements: Sequence[Mapping[str, Any]], sla_id: str | None, *, named: str = "with --sla-id") -> str:

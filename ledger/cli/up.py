@@ -61,17 +61,18 @@ def up(
         )
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
     from ledger.wiring.logs import configure_logs, log_notice
+    from ledger.wiring.needs import EVERYTHING, SERVER_NEEDS
 
     configure_logs(settings.log)
     notify = log_notice if settings.log.format is LogFormat.JSON else note
     serve = importlib.import_module(SERVER).serve
     announce = partial(_announce, settings, as_json=as_json)
     workers = WorkerSettings.read(os.environ)
-    serve(
-        settings,
-        lambda: open_data(settings.data_dir, notify=notify, database_url=settings.database_url, workers=workers),
-        announce,
+    needs = EVERYTHING if workers.broker_url is None else SERVER_NEEDS
+    open_services = partial(
+        open_data, settings.data_dir, notify=notify, database_url=settings.database_url, workers=workers, needs=needs
     )
+    serve(settings, open_services, announce)
 
 
 def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: ChainStatus, *, as_json: bool) -> None:

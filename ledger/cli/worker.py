@@ -15,6 +15,7 @@ from ledger.app.outbox import Stage
 from ledger.cli.options import DATA, DATABASE
 from ledger.cli.output import note
 from ledger.settings import LogFormat, LogSettings, WorkerSettings
+from ledger.wiring.needs import BEAT_NEEDS, RELAY_NEEDS, Needs, needs_of
 
 EXITS = (
     "Exit codes: 0 stopped by SIGTERM or Ctrl-C; 1 broker or database cannot be reached; 2 no broker is set, or the "
@@ -29,8 +30,6 @@ WORKERS = "ledger.workers.run"
 
 STAGES = tuple(str(stage) for stage in Stage)
 ALL_BUT_PROVE = tuple(stage for stage in STAGES if stage != Stage.PROVE)
-WITHOUT_KEYS = frozenset({str(Stage.DELIVER)})
-"""Stages that sign nothing with a key of the directory: what webhooks are signed with is in the database."""
 
 
 @click.group(epilog="The broker is SLA_LEDGER_BROKER=redis://HOST:PORT/NUMBER, for these processes and for `up`.")
@@ -46,10 +45,13 @@ def worker() -> None:
 @LOG_AS_JSON
 def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, processes: int, as_json: bool) -> None:
     """Work STAGES; without any, all but `prove`, which takes a processor for seconds and wants workers of its own."""
+    from ledger.wiring.given_keys import require_keys  # as below
+
     worked = stages or ALL_BUT_PROVE
-    settings, open_services = _opener(
-        data_dir, database_url, as_json=as_json, signs=not WITHOUT_KEYS.issuperset(worked)
-    )
+    needs = needs_of(worked)
+    settings, open_services = _opener(data_dir, database_url, needs, as_json=as_json)
+    # Each of its processes opens the directory when it is started; what is missing is said here, and once.
+    require_keys(data_dir, needs, os.environ)
     _log(as_json=as_json)
     importlib.import_module(WORKERS).run_worker(settings, open_services, stages=worked, processes=processes)
 
@@ -60,7 +62,7 @@ def run(stages: tuple[str, ...], data_dir: Path, database_url: str | None, proce
 @LOG_AS_JSON
 def relay(data_dir: Path, database_url: str | None, as_json: bool) -> None:
     """Tell the workers of the work that is due, again and again until it is taken. One is enough; more do no harm."""
-    settings, open_services = _opener(data_dir, database_url, as_json=as_json, signs=False)
+    settings, open_services = _opener(data_dir, database_url, RELAY_NEEDS, as_json=as_json)
     importlib.import_module(WORKERS).run_relay(settings, open_services, notify=_log(as_json=as_json))
 
 
@@ -70,18 +72,18 @@ def relay(data_dir: Path, database_url: str | None, as_json: bool) -> None:
 @LOG_AS_JSON
 def beat(data_dir: Path, database_url: str | None, as_json: bool) -> None:
     """Close periods when their grace is over, and sign the log. One is enough; more do no harm."""
-    settings, open_services = _opener(data_dir, database_url, as_json=as_json)
+    settings, open_services = _opener(data_dir, database_url, BEAT_NEEDS, as_json=as_json)
     importlib.import_module(WORKERS).run_beat(settings, open_services, notify=_log(as_json=as_json))
 
 
 def _opener(
-    data_dir: Path, database_url: str | None, *, as_json: bool, signs: bool = True
+    data_dir: Path, database_url: str | None, needs: Needs, *, as_json: bool
 ) -> tuple[WorkerSettings, Callable[[], Any]]:
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
 
     settings, notify = WorkerSettings.read(os.environ), _notify(_log_settings(as_json=as_json))
     return settings, partial(
-        open_data, data_dir, notify=notify, database_url=database_url, workers=settings, signs=signs
+        open_data, data_dir, notify=notify, database_url=database_url, workers=settings, needs=needs
     )
 
 

@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from eth_account import Account
 from eth_utils import to_checksum_address
 
-from ledger.anchor.signers import RemoteAccount, Signer
+from ledger.anchor.signers import KnownAccount, RemoteAccount, Signer
 from ledger.errors import SettingInvalid
 from ledger.settings import ChainSettings
 from ledger.wiring.chain import ChainAccounts
 from ledger.wiring.keyring import Keyring
+from ledger.wiring.needs import ACCOUNT_KEYS, KeyGroup, refuse
 
 _KEY: Final = re.compile(r"(0x)?[0-9a-fA-F]{64}")
-_NAMES: Final = {"deployer": "SLA_LEDGER_DEPLOYER_KEY", "issuer": "SLA_LEDGER_ISSUER_KEY"}
 
 
-def chain_accounts(keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str]) -> ChainAccounts:
+def chain_accounts(
+    keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str], told: Callable[[], Mapping[str, str]]
+) -> ChainAccounts:
     """Deployer and issuer: each of the signer that the settings name, else of the environment, else of ``keyring``.
 
-    Raises ``SettingInvalid`` for a key of the environment that is none, ``KeyFileUnusable`` for a file that is.
+    A process that is not given the chain's keys can name both and sign with neither: it is ``told`` the addresses of
+    those whose keys are in files. Raises ``SettingInvalid`` for a key of the environment that is none,
+    ``KeyFileUnusable`` for a file that is.
     """
-    deployer, issuer = (_account(role, keyring, settings, environ) for role in _NAMES)
-    return ChainAccounts(deployer, issuer)
+    deployer, issuer = (_account(role, keyring, settings, environ, told) for role in ACCOUNT_KEYS)
+    if keyring.opens(KeyGroup.CHAIN):
+        return ChainAccounts(deployer, issuer)
+    return ChainAccounts(*(KnownAccount(each.address, partial(refuse, KeyGroup.CHAIN)) for each in (deployer, issuer)))
 
 
-def _account(role: str, keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str]) -> Signer:
+def _account(
+    role: str,
+    keyring: Keyring,
+    settings: ChainSettings,
+    environ: Mapping[str, str],
+    told: Callable[[], Mapping[str, str]],
+) -> Signer:
     elsewhere = settings.signed_elsewhere.get(role)
     if elsewhere is not None and settings.signer_url is not None:
         return RemoteAccount(settings.signer_url, to_checksum_address(elsewhere))
-    name = _NAMES[role]
+    name = ACCOUNT_KEYS[role]
     text = environ.get(name)
-    if not text:
-        return _local(keyring.secret(f"{role}-evm"))
-    return account_of_text(text, name)
+    if text:
+        return account_of_text(text, name)
+    if not keyring.opens(KeyGroup.CHAIN):
+        return KnownAccount(to_checksum_address(told()[role]), partial(refuse, KeyGroup.CHAIN))
+    return _local(keyring.secret(f"{role}-evm"))
 
 
 def account_of_text(text: str, name: str) -> Signer:

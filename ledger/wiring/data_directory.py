@@ -21,6 +21,7 @@ from ledger.merkle.note import MAX_NOTE_BYTES, VerifierKey, parse_vkey
 from ledger.store.database import SqliteDatabase
 from ledger.store.postgres import PostgresDatabase
 from ledger.wiring.clock import SystemClock, SystemRandomness
+from ledger.wiring.needs import KeyGroup, folder_of
 from ledger.wiring.pin import PinFile
 
 SqlDatabase: TypeAlias = SqliteDatabase | PostgresDatabase
@@ -153,7 +154,7 @@ def local_origin(public_key: bytes) -> str:
 def _opened(
     folder: Path, vkeys: Sequence[str], first: VerifierKey | None, database_url: str | None = None
 ) -> Iterator[DataDirectory]:
-    keys = folder / KEY_FOLDER
+    keys = folder_of(folder / KEY_FOLDER, KeyGroup.LOG)
     if first is None and not vkeys and (keys / LOG_KEY_FILE).exists():
         public_key = load_key(keys / LOG_KEY_FILE).public_key
         first = VerifierKey(local_origin(public_key), public_key)

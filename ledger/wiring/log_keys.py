@@ -1,7 +1,7 @@
 """The log's signing keys in a data directory: which are at hand, and the signer over them.
 
-``keys/log.key`` is the first key of a log, ``keys/log-<hash>.key`` one that it was rotated to. A key may come from
-the environment instead (``SLA_LEDGER_LOG_KEY``, one ``PRIVATE+KEY`` line) and then lies in no file.
+``log.key`` is the first key of a log, ``log-<hash>.key`` one that it was rotated to. A key may come from the
+environment instead (``SLA_LEDGER_LOG_KEY``, one ``PRIVATE+KEY`` line) and then lies in no file.
 """
 
 from __future__ import annotations
@@ -17,15 +17,19 @@ from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.merkle.key_history import key_at
 from ledger.merkle.note import VerifierKey
 from ledger.wiring.keyring import Keyring
+from ledger.wiring.needs import KeyGroup, folder_of, refuse
 
 LOG_KEY_VARIABLE = "SLA_LEDGER_LOG_KEY"
 LOCAL_ORIGIN = "sla-ledger.local"
 
 
 class LogSigner:
-    """Signs checkpoints with the keys at hand (``ledger.app.checkpoints.CheckpointSigner``)."""
+    """Signs checkpoints with the keys at hand (``ledger.app.checkpoints.CheckpointSigner``).
 
-    def __init__(self, identity: LogIdentity, folder: Path) -> None:
+    ``folder`` is where further ones may come to lie; None: this process is given none.
+    """
+
+    def __init__(self, identity: LogIdentity, folder: Path | None) -> None:
         self.identity = identity
         self.origin = identity.origin
         self._folder = folder
@@ -52,6 +56,8 @@ class LogSigner:
         return key_at(log_keys(tx, self.identity), size).vkey()
 
     def _note_key(self, key: VerifierKey) -> NoteKey:
+        if self._folder is None:
+            raise refuse(KeyGroup.LOG)
         held = self._held.get(key)
         rotated = rotated_key_file(self._folder, key)
         if held is None and rotated.exists():
@@ -76,13 +82,17 @@ def first_key(keyring: Keyring, environment_line: str | None) -> NoteKey:
 
 
 def open_signer(folder: Path, keyring: Keyring, first: VerifierKey | None, environment_line: str | None) -> LogSigner:
-    """The signer of an existing log. ``first`` is the key it began with; None: that in ``keys/log.key``.
+    """The signer of an existing log. ``first`` is the key it began with; None: that in ``log.key``.
 
-    Raises ``KeyFileUnusable`` for a file that is open to others, ``SettingInvalid`` for an unusable environment.
+    In a process that is not given the log's keys it signs nothing. Raises ``KeyFileUnusable`` for a file that is open
+    to others, ``SettingInvalid`` for an unusable environment.
     """
     identity = LogIdentity(first or _named(keyring.signing_key("log")).key, verify)
-    signer = LogSigner(identity, folder)
-    files = sorted(folder.glob("log-*.key")) + ([folder / "log.key"] if (folder / "log.key").exists() else [])
+    if not keyring.opens(KeyGroup.LOG):
+        return LogSigner(identity, None)
+    own = folder_of(folder, KeyGroup.LOG)
+    signer = LogSigner(identity, own)
+    files = sorted(own.glob("log-*.key")) + ([own / "log.key"] if (own / "log.key").exists() else [])
     for path in files:
         signer.hold(load_note_key(path, identity.origin))
     if environment_line:
@@ -95,8 +105,9 @@ def open_signer(folder: Path, keyring: Keyring, first: VerifierKey | None, envir
 
 def keep_key(folder: Path, key: NoteKey) -> Path:
     """Store a rotated key in its file; the path. Raises ``KeyFileUnusable`` where the file exists."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = rotated_key_file(folder, key.key)
+    own = folder_of(folder, KeyGroup.LOG)
+    own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = rotated_key_file(own, key.key)
     save_note_key(path, key)
     return path
 

@@ -29,18 +29,17 @@ from ledger.app.tlog import PublicLog
 from ledger.app.watching import Watch
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.ceremony_keys import PinnedKeys, read_pins
+from ledger.attest.ceremony_keys import PinnedKeys
 from ledger.attest.circuits import load_circuits
 from ledger.attest.incident_credit import INCIDENTS_CIRCUIT
 from ledger.attest.probe_checks import telemetry_signature_holds
 from ledger.attest.signing import NoteKey, SigningKey, verify
 from ledger.attest.zk_keys import KeyCache
-from ledger.domain.canonical import parse_json
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.naming import LOG_KEYS_STREAM
-from ledger.errors import DataDirectoryInvalid, SlaLedgerError
+from ledger.errors import DataDirectoryInvalid
 from ledger.merkle.key_history import LogKey
-from ledger.merkle.note import VerifierKey, parse_vkey
+from ledger.merkle.note import VerifierKey
 from ledger.resources import resource_dir
 from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, read_record, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
@@ -48,29 +47,29 @@ from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_id
 from ledger.wiring.chain_watching import watchers
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.collectors import KeyringCollectors
-from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT, DATABASE_FILE, KEY_FOLDER, PIN_FILE
+from ledger.wiring.data_directory import DATA_FILE, DATABASE_FILE, KEY_FOLDER, PIN_FILE
 from ledger.wiring.dispatchers import POLL_S, Dispatcher, Dispatchers, NoDispatcher, Notify
+from ledger.wiring.given_keys import require_keys
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, keep_key, open_signer
-from ledger.wiring.making import make_data, make_keys, names_log_key, remember_first_key
+from ledger.wiring.making import make_data, make_keys, names_log_key, part_keys, read_marker, remember_first_key
+from ledger.wiring.needs import EVERYTHING, KeyGroup, Needs, folder_of
 from ledger.wiring.pin import PinFile
-from ledger.wiring.provers import chosen_provers
+from ledger.wiring.provers import chosen_provers, default_key_cache, pins_of
+from ledger.wiring.public_keys import PublicKeys, read_public_keys, write_public_keys
 from ledger.wiring.root_chains import open_batches, open_root_chains
 from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work
 from ledger.wiring.storage import open_storage
-from ledger.wiring.witness_client import HttpWitness, read_witnesses
+from ledger.wiring.witness_client import HttpWitness, witnesses_of
 
 if TYPE_CHECKING:
     # Libraries of the chain take over a second to load, which a process that does not touch it need not spend.
+    from ledger.app.roots import Batches
     from ledger.wiring.chain import ChainAccounts, OpenChain
+    from ledger.wiring.further_chain import FurtherChain
 
-GUEST_KEY = "guest"
 EMBEDDED = WorkerSettings()
-MAX_TIMESTAMP_S = 2**63 // SECOND_NS
-WITNESSES_FILE = "witnesses.json"
-PROVING_PINS = "proving-keys.json"
-WITNESSES_VARIABLE = "SLA_LEDGER_WITNESSES"
 
 
 class Services:
@@ -86,36 +85,40 @@ class Services:
         notify: Notify,
         database_url: str | None = None,
         workers: WorkerSettings = EMBEDDED,
+        needs: Needs = EVERYTHING,
     ) -> None:
         self.folder = folder
         self.workers = workers
         self.clock = SystemClock()
         self.randomness = SystemRandomness()
-        self.keyring = Keyring(folder / "keys", self.randomness)
-        self.database, self._sequencer = open_storage(folder, database_url, self.clock, self.randomness, notify)
-        self.log_signer = open_signer(folder / "keys", self.keyring, first_log_key, os.environ.get(LOG_KEY_VARIABLE))
+        keys = folder / KEY_FOLDER
+        self.keyring = Keyring(keys, self.randomness, needs.keys)
+        self.database, self._sequencer = open_storage(
+            folder, database_url, self.clock, self.randomness, notify, sequences=needs.sequences
+        )
+        self.log_signer = open_signer(keys, self.keyring, first_log_key, os.environ.get(LOG_KEY_VARIABLE))
         self.public_log = PublicLog(self.database, self.log_signer.identity)
         self._cosigners = self._open_witnesses(notify)
-        self.guard = RestoreGuard(PinFile(folder / "keys" / PIN_FILE))
+        self.guard = RestoreGuard(PinFile(folder_of(keys, KeyGroup.LOG) / PIN_FILE))
         self._lock: DirectoryLock | None = None
         self._genesis_timestamp_s = genesis_timestamp_s
         self.chain_settings, self.record = read_chain_settings(os.environ), read_record(os.environ)
         self.webhooks_private = webhooks_reach_private(os.environ)
         circuits = load_circuits(resource_dir("circuits"))
-        pins = read_pins(folder / KEY_FOLDER / PROVING_PINS)
-        keys = PinnedKeys(KeyCache(key_cache, resource_dir("circuits"), notify), pins)
-        self._provers = chosen_provers(circuits, keys, ProverSettings.read(os.environ))
+        proving_keys = PinnedKeys(KeyCache(key_cache, resource_dir("circuits"), notify), pins_of(folder))
+        self._provers = chosen_provers(circuits, proving_keys, ProverSettings.read(os.environ))
         self.attestor = CircuitAttestor(circuits, self._provers)
         self.bundles = LedgerBundles(self.database, self.log_signer.vkey_at, self._sign_bundle, self.attestor)
-        self.collectors = KeyringCollectors(self.keyring)
+        self.collectors = KeyringCollectors(self.keyring, lambda: self.public_keys.collectors)
         self.schedule = DueWork(
             Schedule(self.database, self.attestor, self.clock), Finality(self.database, self.attestor, self.clock)
         )
         judge = judge_of(self)
         self.watch = Watch(self.database, judge)
         self.block_seals = BlockSeals(self.database, judge, self.randomness)
-        self.root_chains = open_root_chains(folder, self.database, self.clock, self._chain_accounts, os.environ)
-        self.batches = open_batches(self.database, self.attestor, self.clock, self.root_chains, os.environ)
+        if needs.keys & {KeyGroup.LOG, KeyGroup.CHAIN}:
+            # Who forms batches or publishes them: a wrong file of further chains is said at the start.
+            _ = self.batches
         embedded = workers.broker_url is None
         self.holder = directory_holder(folder) if embedded else process_holder()
         self._schedule_at_s = 0.0
@@ -129,6 +132,27 @@ class Services:
             Repeating(self._publish_further_once, name="the publisher", rest_s=POLL_S, notify=notify),
             *watchers(self, notify),
         )
+
+    @cached_property
+    def root_chains(self) -> Mapping[str, FurtherChain]:
+        """The further chains that roots are published on, by their ids. Raises ``SettingInvalid``."""
+        return open_root_chains(self.folder, self.database, self.clock, self._chain_accounts, os.environ)
+
+    @cached_property
+    def batches(self) -> Batches:
+        """What forms the batches that are published. Raises ``SettingInvalid``."""
+        return open_batches(self.database, self.attestor, self.clock, self.root_chains, os.environ)
+
+    @cached_property
+    def public_keys(self) -> PublicKeys:
+        """What the directory tells of keys that this process is not given. Raises ``DataDirectoryInvalid``."""
+        return read_public_keys(self.folder)
+
+    def own_public_keys(self) -> PublicKeys:
+        """The same, from the keys themselves."""
+        both = self._chain_accounts()
+        accounts = {"deployer": both.deployer.address, "issuer": both.issuer.address}
+        return PublicKeys(self.log_signer.identity.first_key, accounts, self.collectors.public_keys())
 
     @cached_property
     def issuer_key(self) -> SigningKey:
@@ -157,7 +181,7 @@ class Services:
     def chain_identity(self) -> ChainIdentity:
         """The chain and registry that proofs are for; processes that do not work the embedded chain know them, too."""
         if self.chain_settings.rpc_url is not None:
-            return ChainIdentity(self.chain.anchor.chain_id, self.chain.anchor.registry)
+            return ChainIdentity(*self.chain.location())
         return embedded_identity(self._chain_accounts(), self._genesis_timestamp_s)
 
     def meant_chain(self) -> ChainIdentity:
@@ -169,7 +193,7 @@ class Services:
     def _chain_accounts(self) -> ChainAccounts:
         from ledger.wiring.chain_accounts import chain_accounts
 
-        return chain_accounts(self.keyring, self.chain_settings, os.environ)
+        return chain_accounts(self.keyring, self.chain_settings, os.environ, lambda: self.public_keys.accounts)
 
     @cached_property
     def runner(self) -> OutboxRunner:
@@ -226,8 +250,8 @@ class Services:
 
     def guest_seed(self) -> bytes:
         """The secret that guest tokens are signed with, made when it is first needed."""
-        self.keyring.make(GUEST_KEY)
-        return self.keyring.secret(GUEST_KEY)
+        self.keyring.make("guest")
+        return self.keyring.secret("guest")
 
     def sign_log(self) -> None:
         """Sign the present size of the log, have it cosigned by the witnesses if there are any, and publish it."""
@@ -248,7 +272,7 @@ class Services:
         self.sign_log()
         self.log_signer.hold(new)
         remember_first_key(self.folder, self.log_signer.identity.first_key)
-        keep_key(self.folder / "keys", new)
+        keep_key(self.folder / KEY_FOLDER, new)
         with self.database.begin() as tx:
             rotated = rotate_log_key(
                 tx,
@@ -266,9 +290,7 @@ class Services:
     @property
     def witnesses(self) -> tuple[tuple[HttpWitness, ...], int]:
         """The witnesses that this directory publishes by, and how many must cosign. Raises ``SettingInvalid``."""
-        named = os.environ.get(WITNESSES_VARIABLE)
-        path = Path(named) if named else self.folder / WITNESSES_FILE
-        return read_witnesses(path) if named or path.exists() else ((), 0)
+        return witnesses_of(self.folder)
 
     def _open_witnesses(self, notify: Notify) -> Cosigners:
         witnesses, quorum = self.witnesses
@@ -322,13 +344,20 @@ def create_data(
 
     Keys and database come first and the marker last, whole or not at all. Raises ``DataDirectoryInvalid`` where the
     folder holds something else: nothing of another's is written into. A log that was imported without keys gets its own
-    here.
+    here. What is told of keys to processes that are not given them is written anew.
     """
     if not (folder / DATA_FILE).exists():
         make_data(folder, database_url)
     elif not (folder / KEY_FOLDER).exists() and not names_log_key(folder):
         remember_first_key(folder, make_keys(folder).key)
-    return open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url, workers=workers)
+    part_keys(folder)
+    services = open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url, workers=workers)
+    try:
+        write_public_keys(folder, services.own_public_keys())
+    except BaseException:
+        services.close()
+        raise
+    return services
 
 
 def open_data(
@@ -338,17 +367,17 @@ def open_data(
     notify: Notify = lambda _: None,
     database_url: str | None = None,
     workers: WorkerSettings = EMBEDDED,
-    signs: bool = True,
+    needs: Needs = EVERYTHING,
 ) -> Services:
     """Open a data directory that ``create_data`` made.
 
     ``database_url`` names a PostgreSQL that holds the log instead of a file in the directory; ``workers`` says who
-    works its outbox. A process that never ``signs`` does without ``keys/``.
+    works its outbox. The keys that the process ``needs`` must be there; others it does not open.
 
     Raises ``DataDirectoryInvalid``, also where the database is gone: a new one under the old keys would be another
     history in the same name. Raises ``DataDirectoryInUse``, and ``KeyFileUnusable`` for a missing key.
     """
-    timestamp_s, first = _read_marker(folder)
+    timestamp_s, first = read_marker(folder)
     database = folder / DATABASE_FILE
     if database_url is None and (not database.is_file() or database.stat().st_size == 0):
         raise DataDirectoryInvalid(
@@ -356,43 +385,16 @@ def open_data(
             "or name the PostgreSQL that holds it",
             path=str(database),
         )
-    if signs:
-        # Now, and not with the first bundle that somebody asks for.
-        Keyring(folder / KEY_FOLDER, SystemRandomness()).signing_key("issuer")
+    # Now, and not with the first work that needs one.
+    require_keys(folder, needs, os.environ)
+    told = None if KeyGroup.LOG in needs.keys else read_public_keys(folder).log
     return Services(
         folder,
         timestamp_s,
-        first,
+        first or told,
         key_cache=key_cache or default_key_cache(),
         notify=notify,
         database_url=database_url,
         workers=workers,
+        needs=needs,
     )
-
-
-def _read_marker(folder: Path) -> tuple[int, VerifierKey | None]:
-    """The embedded chain's genesis time and the log's first key. Raises ``DataDirectoryInvalid``."""
-    try:
-        document = parse_json((folder / DATA_FILE).read_bytes(), max_bytes=4096)
-        if document["format"] != DATA_FORMAT:
-            raise ValueError(f"its format is {document['format']!r}")
-        timestamp_s = int(document["genesis_timestamp_s"])
-        if not 0 <= timestamp_s < MAX_TIMESTAMP_S:
-            raise ValueError(f"genesis_timestamp_s {timestamp_s} is no time")
-        # Directories made before keys could be rotated do not say it: there the first key is the only one.
-        first = parse_vkey(document["log_vkey"]) if "log_vkey" in document else None
-    except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
-        raise DataDirectoryInvalid(
-            f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger init --data DIR",
-            path=str(folder),
-        ) from error
-    return timestamp_s, first
-
-
-def default_key_cache() -> Path:
-    """Where proving keys are kept: ``SLA_LEDGER_KEY_CACHE``, or ``sla-ledger/keys`` in the user's cache."""
-    named = os.environ.get("SLA_LEDGER_KEY_CACHE")
-    if named:
-        return Path(named)
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "sla-ledger" / "keys"

@@ -27,12 +27,23 @@ def make_storage(folder: Path, url: str | None, clock: Clock, randomness: Random
 
 
 def open_storage(
-    folder: Path, url: str | None, clock: Clock, randomness: Randomness, notify: Callable[[str], None]
+    folder: Path,
+    url: str | None,
+    clock: Clock,
+    randomness: Randomness,
+    notify: Callable[[str], None],
+    *,
+    sequences: bool = True,
 ) -> tuple[SqlDatabase, Sequencer | None]:
-    """The database, and the running sequencer that it needs, if any; close both, the sequencer first."""
+    """The database, and the running sequencer that it needs, if any; close both, the sequencer first.
+
+    A process that never ``sequences`` needs no right to, and leaves it to others.
+    """
     if url is None:
         return SqliteDatabase(folder / DATABASE_FILE, clock, randomness), None
     database = PostgresDatabase(url, clock, randomness)
+    if not sequences:
+        return database, None
     sequencer = Sequencer(database.sequence_once, notify)
     sequencer.start()
     return database, sequencer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +14,8 @@ from ledger.errors import SettingInvalid, SlaLedgerError, WitnessesUnavailable
 from ledger.merkle.cosignature import WitnessKey, WitnessPolicy, parse_witness_vkey
 
 WITNESSES_FORMAT = "sla-ledger/witnesses/v1"
+WITNESSES_FILE = "witnesses.json"
+WITNESSES_VARIABLE = "SLA_LEDGER_WITNESSES"
 TIMEOUT_S = 5
 _MAX_FILE_BYTES = 64 * 1024
 
@@ -48,6 +51,13 @@ class HttpWitness:
             raise WitnessesUnavailable(f"it did not answer: {str(error) or type(error).__name__}") from error
         finally:
             connection.close()
+
+
+def witnesses_of(folder: Path) -> tuple[tuple[HttpWitness, ...], int]:
+    """The witnesses that a data directory publishes by, and how many must cosign. Raises ``SettingInvalid``."""
+    named = os.environ.get(WITNESSES_VARIABLE)
+    path = Path(named) if named else folder / WITNESSES_FILE
+    return read_witnesses(path) if named or path.exists() else ((), 0)
 
 
 def read_witnesses(path: Path) -> tuple[tuple[HttpWitness, ...], int]:

@@ -18,7 +18,7 @@ from statistics import median
 
 import psycopg
 
-from ledger.wiring.services import default_key_cache
+from ledger.wiring.provers import default_key_cache
 from tests.support.anvil import running_anvil
 from tests.support.deployment import ROLES, Deployment, deployment
 from tests.support.postgres import running_server

@@ -333,13 +333,13 @@ def test_each_account_is_of_the_signer_the_environment_or_a_file(tmp_path: Path)
     keyring = Keyring(tmp_path, SeededRandomness(1))
     for name in ("issuer-evm", "deployer-evm"):
         keyring.make(name)
-    files = chain_accounts(keyring, read_chain_settings(NODE), {})
+    files = chain_accounts(keyring, read_chain_settings(NODE), {}, dict)
     key = "0x" + "66" * 32
-    named = chain_accounts(keyring, read_chain_settings(NODE), {"SLA_LEDGER_ISSUER_KEY": key})
+    named = chain_accounts(keyring, read_chain_settings(NODE), {"SLA_LEDGER_ISSUER_KEY": key}, dict)
     assert (named.issuer.address, named.deployer.address) == (ELSEWHERE, files.deployer.address)
     environ = {**NODE, "SLA_LEDGER_SIGNER_RPC": f"http://{SECRET}@signer", "SLA_LEDGER_SIGNER_DEPLOYER": ELSEWHERE}
     settings = read_chain_settings(environ)
-    mixed = chain_accounts(keyring, settings, environ)
+    mixed = chain_accounts(keyring, settings, environ, dict)
     assert isinstance(mixed.deployer, RemoteAccount)
     assert (mixed.deployer.address, mixed.issuer.address) == (ELSEWHERE, files.issuer.address)
     assert SECRET not in repr(settings)
@@ -348,10 +348,10 @@ def test_each_account_is_of_the_signer_the_environment_or_a_file(tmp_path: Path)
 def test_a_key_that_is_nowhere_or_no_key_is_said_and_not_shown(tmp_path: Path) -> None:
     keyring, settings = Keyring(tmp_path, SeededRandomness(1)), read_chain_settings(NODE)
     with pytest.raises(KeyFileUnusable):
-        chain_accounts(keyring, settings, {})
+        chain_accounts(keyring, settings, {}, dict)
     for wrong in ("ab" * 31, "zz" * 32, "00" * 32, "ff" * 32):
         with pytest.raises(SettingInvalid, match="SLA_LEDGER_DEPLOYER_KEY") as refused:
-            chain_accounts(keyring, settings, {"SLA_LEDGER_DEPLOYER_KEY": wrong})
+            chain_accounts(keyring, settings, {"SLA_LEDGER_DEPLOYER_KEY": wrong}, dict)
         assert wrong not in "".join(traceback.format_exception(refused.value))
 
 

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledger.wiring.services import default_key_cache
+from ledger.wiring.provers import default_key_cache
 from tests.chaos.counts import (
     Found,
     count_events,

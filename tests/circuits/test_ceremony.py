@@ -31,7 +31,8 @@ from ledger.attest.zkey import read_zkey
 from ledger.cli.main import main
 from ledger.errors import ProvingKeyInvalid, ProvingKeyRefused
 from ledger.resources import resource_dir
-from ledger.wiring.services import PROVING_PINS, create_data, open_data
+from ledger.wiring.provers import PROVING_PINS
+from ledger.wiring.services import create_data, open_data
 from tests.circuits.test_proof_makers import HONEST, Signed
 from tests.support import node_packages
 from tests.support.ceremony import Ceremony, ceremony, snarkjs, write_circuits
@@ -298,14 +299,14 @@ def test_a_data_directory_proves_with_what_was_imported_alone(
 
     assert run_import("0" * 64) == 1
     assert "was pinned" in capsys.readouterr().err
-    assert read_pins(data / "keys" / PROVING_PINS) == {}
+    assert read_pins(data / PROVING_PINS) == {}
     assert run_import(manifest.digest) == 0
     imported = json.loads(capsys.readouterr().out)
     assert (imported["pin"], imported["dev_unsafe"]) == (manifest.digest, False)
     assert main(["keys", "pins", "--data", str(data), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"square": manifest.digest}
 
-    write_pin(data / "keys" / PROVING_PINS, "compliance_25x4", "0" * 64)
+    write_pin(data / PROVING_PINS, "compliance_25x4", "0" * 64)
     services = open_data(data, key_cache=tmp_path / "keys", notify=print)
     try:
         with pytest.raises(ProvingKeyRefused, match="import it again"):

@@ -23,6 +23,7 @@ from pathlib import Path
 import httpx
 import psycopg
 import yaml
+from sqlalchemy.engine import make_url
 
 from ledger.wiring.clock import SystemRandomness
 from ledger.wiring.keyring import Keyring
@@ -35,7 +36,7 @@ from tests.support.postgres import Server, running_server
 COMPOSE = ROOT / "docker-compose.yml"
 DAY = date(2023, 6, 14)
 START_S, SETTLE_S, HEALTH_S = 90, 180, 60
-LONG_RUNNING = ("api", "worker", "prove-worker", "courier", "relay", "beat")
+LONG_RUNNING = ("api", "settle-worker", "prove-worker", "anchor-worker", "courier", "relay", "beat")
 
 
 class CheckFailed(Exception):
@@ -197,7 +198,7 @@ def _refuses_strangers(url: str) -> None:
 def _written(local: LocalServices, keys: Mapping[str, bytes], proving_keys: Mapping[str, bytes]) -> list[str]:
     """What was written that the compose file mounts read-only. The beat alone moves the pin on."""
     now = _contents(local.data)
-    changed = {name for name in keys.keys() | now.keys() if keys.get(name) != now.get(name)} - {"keys/log.pin"}
+    changed = {name for name in keys.keys() | now.keys() if keys.get(name) != now.get(name)} - {"keys/log/log.pin"}
     found = [f"the data directory changed: {name}" for name in sorted(changed)]
     if _contents(local.key_cache) != proving_keys:
         found.append("the proving keys changed")
@@ -206,26 +207,30 @@ def _written(local: LocalServices, keys: Mapping[str, bytes], proving_keys: Mapp
 
 
 def _rights(local: LocalServices) -> list[str]:
-    """The user of the services must not change what is logged, nor the schema."""
+    """The users of the services must not change what is logged, nor the schema; the worker gives events no place."""
+    statements = ["DELETE FROM event", "UPDATE leaf SET seq = seq", "CREATE TABLE x (y int)", "DROP TABLE outbox"]
+    sequencer = f"{make_url(local.admin_url).database}_sequencer"
+    more = [f'SET ROLE "{sequencer}"', "UPDATE log_state SET size = size"]
     found = []
-    for statement in ("DELETE FROM event", "UPDATE leaf SET seq = seq", "CREATE TABLE x (y int)", "DROP TABLE outbox"):
-        with psycopg.connect(local.environ("api")["DATABASE_URL"]) as connection:
-            try:
-                connection.execute(statement)  # type: ignore[arg-type]
-            except psycopg.Error:
-                continue
-            found.append(f"services may {statement}")
-            connection.rollback()
+    for name, refused in {"api": statements, "prove-worker": [*statements, *more]}.items():
+        for statement in refused:
+            with psycopg.connect(local.environ(name)["DATABASE_URL"]) as connection:
+                try:
+                    connection.execute(statement)  # type: ignore[arg-type]
+                except psycopg.Error:
+                    continue
+                found.append(f"{name} may {statement}")
+                connection.rollback()
     return found
 
 
 def _sees_standstill(local: LocalServices) -> None:
     """Work that nobody hands out, then work that nobody takes, is a fault of the relay, then of the worker."""
-    for name in ("relay", "worker"):
+    for name in ("relay", "settle-worker"):
         local.processes[name].stop()
     with psycopg.connect(local.admin_url) as connection:
         connection.execute("UPDATE outbox SET state = 'pending', attempts = 0, due_at_ns = 0 WHERE stage = 'evaluate'")
-    for name in ("relay", "worker"):
+    for name in ("relay", "settle-worker"):
         line = [*local.services[name]["healthcheck"]["test"][1:], "--max-wait", "1"]
         try:
             local.run(name, *line)
@@ -237,7 +242,7 @@ def _sees_standstill(local: LocalServices) -> None:
 
 def log_faults(local: LocalServices) -> list[str]:
     """Lines that are no JSON object, and secrets in any line."""
-    secrets = {*VARIABLES.values(), *(path.read_text().strip() for path in (local.data / "keys").glob("*.key"))}
+    secrets = {*VARIABLES.values(), *(path.read_text().strip() for path in (local.data / "keys").rglob("*.key"))}
     found = []
     for name in LONG_RUNNING:
         for line in local.log(name).read_text().splitlines():

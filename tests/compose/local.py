@@ -16,15 +16,17 @@ import psycopg
 import requests
 from sqlalchemy.engine import make_url
 
-from tests.compose.rules import PROGRAM, interpolated, is_without_keys
+from ledger.wiring.needs import KeyGroup
+from tests.compose.rules import DATA, PROGRAM, interpolated, places
+from tests.compose.rules import PROVING_KEYS as KEY_CACHE
 from tests.support.anvil import installed
 from tests.support.deployment import LEDGER, ROOT, Process, free_port
 from tests.support.postgres import Server
 
-DATA, KEY_CACHE = "/var/lib/sla-ledger", "/var/cache/sla-ledger"
 VARIABLES = {
     "POSTGRES_ADMIN_PASSWORD": "admin-password-of-the-check",
     "POSTGRES_SERVICE_PASSWORD": "service-password-of-the-check",
+    "POSTGRES_WORKER_PASSWORD": "worker-password-of-the-check",
     "REDIS_PASSWORD": "redis-password-of-the-check",
 }
 COMMAND_TIMEOUT_S = 300
@@ -59,6 +61,7 @@ class LocalServices:
             "POSTGRES_USER": str(url.username),
             "POSTGRES_DB": str(url.database),
             "POSTGRES_SERVICE_PASSWORD": VARIABLES["POSTGRES_SERVICE_PASSWORD"],
+            "POSTGRES_WORKER_PASSWORD": VARIABLES["POSTGRES_WORKER_PASSWORD"],
             "PGHOST": str(url.host),
             "PGPORT": str(url.port),
             "PGPASSWORD": url.password or "",
@@ -69,13 +72,13 @@ class LocalServices:
             raise RuntimeError(f"{script.name}: {done.stderr}")
 
     def drop_database(self) -> None:
-        """The database and its service user; the group roles go with it."""
+        """The database and its users; the group roles go with it."""
         if not self.admin_url:
             return
         name = make_url(self.admin_url).database
         self.server.drop(self.admin_url)
         with psycopg.connect(self.server.url, autocommit=True) as connection:
-            connection.execute(f'DROP ROLE IF EXISTS "{name}_service"')  # type: ignore[arg-type]
+            connection.execute(f'DROP ROLE IF EXISTS "{name}_service", "{name}_worker"')  # type: ignore[arg-type]
 
     def environ(self, name: str) -> dict[str, str]:
         """What a service's process gets, and nothing of this process but the path of its programs."""
@@ -144,13 +147,22 @@ class LocalServices:
             process.stop()
 
     def _data_of(self, name: str) -> Path:
-        """The data directory as a service sees it."""
-        if not is_without_keys(self.services[name]):
+        """The data directory as a service sees it: without the keys whose volumes it does not mount."""
+        mounted = places(self.services[name])
+        if mounted.get(DATA):
+            for group in KeyGroup:
+                (self.data / "keys" / group).mkdir(parents=True, exist_ok=True)
             return self.data
-        seen = self.folder / "without-keys"
-        (seen / "keys").mkdir(parents=True, exist_ok=True)
-        if not (seen / "data.json").exists():
-            (seen / "data.json").symlink_to(self.data / "data.json")
+        seen = self.folder / "seen" / name
+        if seen.exists():
+            return seen
+        for group in KeyGroup:
+            (seen / "keys" / group).mkdir(parents=True)
+            if f"{DATA}/keys/{group}" in mounted:
+                (seen / "keys" / group).rmdir()
+                (seen / "keys" / group).symlink_to(self.data / "keys" / group)
+        for file in ("data.json", "public-keys.json"):
+            (seen / file).symlink_to(self.data / file)
         return seen
 
     def _run(self, name: str, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -179,8 +191,9 @@ class LocalServices:
         url, here = make_url(text), make_url(self.admin_url)
         if url.username == "ledger_admin":
             return self.admin_url
-        assert url.username == "ledger_service"
-        return self.server.database_url(str(here.database), f"{here.database}_service", url.password)
+        assert url.username in ("ledger_service", "ledger_worker")
+        user = f"{here.database}_{str(url.username).removeprefix('ledger_')}"
+        return self.server.database_url(str(here.database), user, url.password)
 
     def _program(self, name: str) -> list[str]:
         if name == PROGRAM:

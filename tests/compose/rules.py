@@ -17,19 +17,45 @@ import click
 from ledger.app.outbox import Stage
 from ledger.cli.main import cli
 from ledger.settings.registry import BY_NAME, Reader
+from ledger.wiring.needs import BEAT_NEEDS, EVERYTHING, RELAY_NEEDS, SERVER_NEEDS, KeyGroup, Needs, needs_of
 
 Service = Mapping[str, Any]
 
 PROGRAM = "sla-ledger"
 NEEDED = frozenset(
-    {"postgres", "redis", "anvil", "init", "registry", "api", "worker", "prove-worker", "courier", "relay", "beat"}
+    {
+        "postgres",
+        "redis",
+        "anvil",
+        "init",
+        "registry",
+        "api",
+        "settle-worker",
+        "prove-worker",
+        "anchor-worker",
+        "courier",
+        "relay",
+        "beat",
+    }
 )
 ONE_SHOT = frozenset({"init", "registry"})
 PUBLISHED = "api"
 OUTSIDE = {"outside": frozenset({"api", "courier"})}
-WRITES_KEYS = frozenset({"init", "beat"})
-SIGNS_NOTHING = frozenset({"courier", "relay"})
-KEYS = "/var/lib/sla-ledger/keys"
+DATA = "/var/lib/sla-ledger"
+PROVING_KEYS = "/var/cache/sla-ledger"
+WRITES = {
+    "init": frozenset({DATA, PROVING_KEYS, *(f"{DATA}/keys/{group}" for group in KeyGroup)}),
+    # It moves the pin on, which lies with the log's key.
+    "beat": frozenset({f"{DATA}/keys/{KeyGroup.LOG}"}),
+}
+"""Where a service may write."""
+SIGN_BY_SETTING = {
+    "SLA_LEDGER_LOG_KEY": KeyGroup.LOG,
+    "SLA_LEDGER_ISSUER_KEY": KeyGroup.CHAIN,
+    "SLA_LEDGER_DEPLOYER_KEY": KeyGroup.CHAIN,
+    "SLA_LEDGER_SIGNER_RPC": KeyGroup.CHAIN,
+}
+"""Settings that give a key, or the use of one."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:[?-])?([^}]*)\}")
 _USER = re.compile(r"[1-9][0-9]*:[1-9][0-9]*")
 _TAG = re.compile(r"[^:@\s]+:(?!latest\b)[A-Za-z0-9][\w.-]*(@sha256:[0-9a-f]{64})?")
@@ -41,7 +67,7 @@ def faults_of(document: Mapping[str, Any]) -> list[str]:
     services: Mapping[str, Service] = document["services"]
     found = [f"the service {name} is missing" for name in sorted(NEEDED - services.keys())]
     for name, service in services.items():
-        for rule in (hardening, restarting, health, secrets, settings, commands):
+        for rule in (hardening, restarting, health, secrets, settings, keys, commands):
             found += [f"{name}: {fault}" for fault in rule(name, service)]
     return [*found, *together(document), *stages(services)]
 
@@ -117,8 +143,31 @@ def settings(name: str, service: Service) -> Iterator[str]:
         yield "its log is not JSON"
     if name == PUBLISHED and given.get("SLA_LEDGER_AUTH") != "required":
         yield "it asks for no credentials"
-    if name != "init" and "ledger_service" not in given.get("DATABASE_URL", ""):
-        yield "it logs in with more rights than it needs"
+    user = "ledger_service" if needs_of_service(service).sequences else "ledger_worker"
+    user = "ledger_admin" if name == "init" else user
+    if f"//{user}:" not in given.get("DATABASE_URL", ""):
+        yield f"it does not log in as {user}, which has the rights it needs and no more"
+
+
+def keys(name: str, service: Service) -> Iterator[str]:
+    """A process of ours sees the keys that it needs and no others, and writes where it must."""
+    if not is_ours(service):
+        return
+    needs = needs_of_service(service) if name != "init" else EVERYTHING
+    seen = places(service)
+    given = {place.removeprefix(f"{DATA}/keys/") for place in seen if place.startswith(f"{DATA}/keys/")}
+    if more := given - needs.keys:
+        yield f"it sees keys that it does not need: {', '.join(sorted(more))}"
+    if fewer := needs.keys - given:
+        yield f"it lacks keys: {', '.join(sorted(fewer))}"
+    if DATA not in seen:
+        yield "it has no data directory"
+    for place, writable in seen.items():
+        if writable and place not in WRITES.get(name, frozenset()):
+            yield f"it may write {place}"
+    for setting in service.get("environment", {}):
+        if setting in SIGN_BY_SETTING and SIGN_BY_SETTING[setting] not in needs.keys:
+            yield f"it is given a key that it does not need: {setting}"
 
 
 def commands(_name: str, service: Service) -> Iterator[str]:
@@ -133,6 +182,7 @@ def commands(_name: str, service: Service) -> Iterator[str]:
 def together(document: Mapping[str, Any]) -> Iterator[str]:
     """What services have to do with each other."""
     services, networks = document["services"], document.get("networks", {})
+    mounted: dict[str, set[str]] = {}
     for name, service in services.items():
         for other, condition in dict(service.get("depends_on", {})).items():
             wanted = "service_completed_successfully" if other in ONE_SHOT else "service_healthy"
@@ -147,10 +197,10 @@ def together(document: Mapping[str, Any]) -> Iterator[str]:
             source, _, place = str(volume).partition(":")
             if not source.startswith("./") and source not in document.get("volumes", {}):
                 yield f"{name}: there is no volume {source}"
-            if source == "keys" and not place.endswith(":ro") and name not in WRITES_KEYS:
-                yield f"{name}: may write the keys"
-            if source == "keys" and name in SIGNS_NOTHING and not is_without_keys(service):
-                yield f"{name}: may read the keys"
+            mounted.setdefault(source, set()).add(place.removesuffix(":ro"))
+    for source, found in mounted.items():
+        if len(found) > 1:
+            yield f"the volume {source} is mounted at {' and '.join(sorted(found))}"
 
 
 def stages(services: Mapping[str, Service]) -> Iterator[str]:
@@ -189,9 +239,19 @@ def dockerfile_faults(text: str) -> list[str]:
     return found
 
 
-def is_without_keys(service: Service) -> bool:
-    """Whether an empty folder lies over the keys of the data directory."""
-    return any(str(each).partition(":")[0] == KEYS for each in service.get("tmpfs", []))
+def places(service: Service) -> dict[str, bool]:
+    """Where volumes are mounted in a service, and whether it may write there."""
+    found = [str(each).partition(":")[2] for each in service.get("volumes", [])]
+    return {place.removesuffix(":ro"): not place.endswith(":ro") for place in found}
+
+
+def needs_of_service(service: Service) -> Needs:
+    """What the process of a command line needs; of commands, `chain deploy` alone runs here beside `init`."""
+    line = [str(part) for part in service["command"]]
+    if reader_of(line) is Reader.WORKER:
+        return needs_of(sorted(set(line) & set(Stage)))
+    fixed = {Reader.UP: SERVER_NEEDS, Reader.BEAT: BEAT_NEEDS, Reader.RELAY: RELAY_NEEDS}
+    return fixed.get(reader_of(line), Needs(frozenset({KeyGroup.CHAIN}), sequences=True))
 
 
 def is_ours(service: Service) -> bool:

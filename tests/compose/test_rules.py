@@ -26,7 +26,7 @@ def test_the_files_here_keep_the_rules() -> None:
 
 
 LIES: dict[str, tuple[str, Callable[[Services], object]]] = {
-    "no health check": ("worker: it has no health check", lambda s: s["worker"].pop("healthcheck")),
+    "no health check": ("settle-worker: it has no health check", lambda s: s["settle-worker"].pop("healthcheck")),
     "health by a shell": (
         "relay: it has no health check",
         lambda s: s["relay"]["healthcheck"].update(test=["CMD-SHELL", "true"]),
@@ -38,7 +38,7 @@ LIES: dict[str, tuple[str, Callable[[Services], object]]] = {
     "writable": ("beat: the root file system", lambda s: s["beat"].update(read_only=False)),
     "capabilities": ("beat: it keeps capabilities", lambda s: s["beat"].update(cap_add=["NET_ADMIN"])),
     "privileges": ("anvil: it may gain", lambda s: s["anvil"].pop("security_opt")),
-    "host network": ("worker: it shares", lambda s: s["worker"].update(network_mode="host")),
+    "host network": ("anchor-worker: it shares", lambda s: s["anchor-worker"].update(network_mode="host")),
     "published database": ("postgres: it publishes", lambda s: s["postgres"].update(ports=["127.0.0.1:5432:5432"])),
     "published to all": ("api: it publishes", lambda s: s["api"].update(ports=["8000:8000"])),
     "unlimited proofs": ("prove-worker: proofs have no limit", lambda s: s["prove-worker"].pop("deploy")),
@@ -71,8 +71,12 @@ LIES: dict[str, tuple[str, Callable[[Services], object]]] = {
     "log for people": ("api: its log is not JSON", lambda s: s["api"]["environment"].pop("SLA_LEDGER_LOG_FORMAT")),
     "open API": ("api: it asks for no credentials", lambda s: s["api"]["environment"].pop("SLA_LEDGER_AUTH")),
     "database's admin": (
-        "api: it logs in with more rights",
+        "api: it does not log in as ledger_service",
         lambda s: s["api"]["environment"].update(DATABASE_URL=s["init"]["environment"]["DATABASE_URL"]),
+    ),
+    "right to give events their place": (
+        "prove-worker: it does not log in as ledger_worker",
+        lambda s: s["prove-worker"]["environment"].update(DATABASE_URL=s["api"]["environment"]["DATABASE_URL"]),
     ),
     "unknown command": (
         "relay: sla-ledger worker ring: No such command",
@@ -106,9 +110,46 @@ LIES: dict[str, tuple[str, Callable[[Services], object]]] = {
     "unknown network": ("beat: there is no network lan", lambda s: s["beat"].update(networks=["lan"])),
     "default network": ("beat: there is no network default", lambda s: s["beat"].pop("networks")),
     "unknown volume": ("beat: there is no volume logs", lambda s: s["beat"]["volumes"].append("logs:/var/log")),
-    "keys nobody needs": ("relay: may read the keys", lambda s: s["relay"].pop("tmpfs")),
-    "keys that reach the outside": ("courier: may read the keys", lambda s: s["courier"].update(tmpfs=["/tmp"])),
-    "writable keys": ("api: may write the keys", lambda s: s["api"].update(volumes=["keys:/var/lib/sla-ledger"])),
+    "keys that a proof does not need": (
+        "prove-worker: it sees keys that it does not need: chain",
+        lambda s: s["prove-worker"]["volumes"].append("chain-keys:/var/lib/sla-ledger/keys/chain:ro"),
+    ),
+    "keys that reach the outside": (
+        "courier: it sees keys that it does not need: issuer",
+        lambda s: s["courier"]["volumes"].append("issuer-key:/var/lib/sla-ledger/keys/issuer:ro"),
+    ),
+    "keys of all for one": (
+        "anchor-worker: it lacks keys: chain",
+        lambda s: s["anchor-worker"].update(volumes=["data:/var/lib/sla-ledger:ro"]),
+    ),
+    "keys of the chain that settle": (
+        "settle-worker: it sees keys that it does not need: chain",
+        lambda s: s["settle-worker"]["volumes"].append("chain-keys:/var/lib/sla-ledger/keys/chain:ro"),
+    ),
+    "stage with keys that prove": (
+        "prove-worker: it lacks keys: collector",
+        lambda s: s["prove-worker"]["command"].append("compensate"),
+    ),
+    "key in a variable": (
+        "prove-worker: it is given a key that it does not need: SLA_LEDGER_ISSUER_KEY",
+        lambda s: s["prove-worker"]["environment"].update(SLA_LEDGER_ISSUER_KEY="${ISSUER_KEY:?write it to .env}"),
+    ),
+    "signer for who looks": (
+        "beat: it is given a key that it does not need: SLA_LEDGER_SIGNER_RPC",
+        lambda s: s["beat"]["environment"].update(SLA_LEDGER_SIGNER_RPC="http://signer:9000"),
+    ),
+    "keys of a group in another's place": (
+        "the volume chain-keys is mounted at",
+        lambda s: s["beat"].update(volumes=["data:/var/lib/sla-ledger:ro", "chain-keys:/var/lib/sla-ledger/keys/log"]),
+    ),
+    "writable keys": (
+        "api: it may write /var/lib/sla-ledger/keys/issuer",
+        lambda s: s["api"]["volumes"].append("issuer-key:/var/lib/sla-ledger/keys/issuer"),
+    ),
+    "writable data": (
+        "relay: it may write /var/lib/sla-ledger",
+        lambda s: s["relay"].update(volumes=["data:/var/lib/sla-ledger"]),
+    ),
     "no beat": ("the service beat is missing", lambda s: s.pop("beat")),
 }
 
