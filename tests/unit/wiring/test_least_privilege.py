@@ -18,7 +18,6 @@ from ledger.app.attestations import anchored, confirmed, proved
 from ledger.app.handing_in import hand_in
 from ledger.app.outbox import OutboxRunner, Stage
 from ledger.cli.main import main
-from ledger.cli.opening import opened
 from ledger.domain.agreement import Agreement
 from ledger.domain.window import period_named
 from ledger.errors import DataDirectoryInvalid, KeyFileUnusable
@@ -259,13 +258,14 @@ def test_a_command_works_with_the_keys_of_its_container(made: Path) -> None:
     with given(made, KeyGroup.CHAIN):
         for group in set(KeyGroup) - {KeyGroup.CHAIN}:
             (made / "keys" / group).mkdir()
-        with opened(made, None) as services:
-            accounts = services._chain_accounts()
-            assert accounts.issuer.address == read_public_keys(made).accounts["issuer"]
-            accounts.issuer.sign_transaction(A_TRANSACTION)
-            with pytest.raises(KeyFileUnusable, match="server"):
-                _ = services.issuer_key
-            assert set(services.collectors.public_keys()) == {"collector"}
+        services = open_data(made, needs=needs_of_commands(made))
+        accounts = services._chain_accounts()
+        assert accounts.issuer.address == read_public_keys(made).accounts["issuer"]
+        assert accounts.issuer.sign_transaction(A_TRANSACTION).hash
+        with pytest.raises(KeyFileUnusable, match="server"):
+            _ = services.issuer_key
+        assert set(services.collectors.public_keys()) == {"collector"}
+        services.close()
 
 
 class TestWhatIsTold:
@@ -368,10 +368,9 @@ def test_the_page_on_workers_has_what_each_process_needs() -> None:
         for line in (ROOT / "docs/workers.md").read_text().partition("## Keys and rights")[2].splitlines()
         if line.startswith("| `")
     ]
+    groups = {"none": frozenset[KeyGroup](), **{f"`{group}`": frozenset({group}) for group in KeyGroup}}
     told = {
-        name.strip(" `"): Needs(
-            frozenset() if folder == "none" else frozenset({KeyGroup(folder.strip("`"))}), sequences="sequences" in rights
-        )
+        name.strip(" `"): Needs(groups[folder], sequences="sequences" in rights)
         for names, folder, *_, rights in rows
         for name in names.split(",")
     }
