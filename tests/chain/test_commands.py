@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 from eth_account import Account
 
+from ledger.cli.main import main
 from tests.chain.conftest import recordings
 from tests.support.anvil import Anvil, running_anvil
 
@@ -19,54 +20,62 @@ pytestmark = pytest.mark.slow
 
 STRANGER = Account.from_key(b"\x77" * 32)
 
-ROOT = Path(__file__).resolve().parents[2]
+Run = Callable[..., Any]
 
 
-def run(*arguments: str, key_cache: Path, code: int = 0, **environ: str) -> Any:
+@pytest.fixture
+def run(key_cache: Path, monkeypatch: pytest.MonkeyPatch, logs_put_back: None) -> Run:
     """What a command prints with --json: its result, or its error where it is to end with another code."""
-    command = [sys.executable, "-m", "ledger.cli.main", *arguments, "--json"]
-    environ = {**os.environ, "SLA_LEDGER_KEY_CACHE": str(key_cache), **environ}
-    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return json.loads(done.stderr[done.stderr.index("{") :] if code else done.stdout)
+
+    def running(*arguments: str, code: int = 0, **environ: str) -> Any:
+        out, error = io.StringIO(), io.StringIO()
+        with monkeypatch.context() as patch, redirect_stdout(out), redirect_stderr(error):
+            for name, value in {"SLA_LEDGER_KEY_CACHE": str(key_cache), **environ}.items():
+                patch.setenv(name, value)
+            ended = main([*arguments, "--json"])
+        printed, said = out.getvalue(), error.getvalue()
+        assert ended == code, printed + said
+        return json.loads(said[said.index("{") :] if code else printed)
+
+    return running
 
 
-def test_the_main_job_on_a_node(node: Anvil, tmp_path: Path, key_cache: Path) -> None:
+def test_the_main_job_on_a_node(node: Anvil, tmp_path: Path, run: Run) -> None:
     out, rpc = tmp_path / "data", {"SLA_LEDGER_CHAIN_RPC": node.url}
-    error = run("demo", "--out", str(out), key_cache=key_cache, code=1, **rpc)
+    error = run("demo", "--out", str(out), code=1, **rpc)
     for command in ("verifiers", "watch"):
-        missing = run("chain", command, "--data", str(out), key_cache=key_cache, code=2, **rpc)
+        missing = run("chain", command, "--data", str(out), code=2, **rpc)
         assert missing["code"] == "setting_invalid", "where no registry stands, no empty list is shown"
     assert error["code"] == "chain_unavailable", "the keys that were just made have no money"
     assert error["data"]["deployer"] in error["message"]
 
-    deployed = run("chain", "deploy", "--data", str(out), "--fund", key_cache=key_cache, **rpc)
+    deployed = run("chain", "deploy", "--data", str(out), "--fund", **rpc)
     assert deployed["deployed"] is True
     assert (deployed["chain_id"], deployed["confirmations"]) == ("31337", 1)
-    again = run("chain", "deploy", "--data", str(out), key_cache=key_cache, **rpc)
+    again = run("chain", "deploy", "--data", str(out), **rpc)
     assert again == {**deployed, "deployed": False}
 
-    run("demo", "--out", str(out), key_cache=key_cache, **rpc)
+    run("demo", "--out", str(out), **rpc)
     assert len(recordings(node, deployed["registry"])) == 1
     bundle, trust = (json.loads((out / name).read_bytes()) for name in ("bundle.json", "trust.json"))
     assert (trust["chain_id"], trust["registry"]) == ("31337", deployed["registry"])
     receipt = node.call("eth_getTransactionReceipt", bundle["anchor"]["tx_hash"])
     assert receipt["blockHash"] == bundle["anchor"]["block_hash"]
-    watched = run("chain", "watch", "--data", str(out), key_cache=key_cache, **rpc)
+    watched = run("chain", "watch", "--data", str(out), **rpc)
     recorded = [event for event in watched["events"] if event["name"] == "StatementRecorded"]
     assert [event["tx_hash"] for event in recorded] == [bundle["anchor"]["tx_hash"]]
     assert all(event["own"] and event["concerns"] is None for event in watched["events"])
     assert all(each["state"] != "submitted" for each in watched["transactions"])
     verify = ["verify", str(out / "bundle.json"), "--trust", str(out / "trust.json"), "--accept-dev"]
-    run(*verify, key_cache=key_cache)
+    run(*verify)
     node.mine(70)
-    lines = run(*verify, "--rpc", node.url, key_cache=key_cache)["lines"]
+    lines = run(*verify, "--rpc", node.url)["lines"]
     assert {line["outcome"] for line in lines if line["check"].startswith("chain: ")} == {"PASS"}
 
-    _roles_are_worked(node, ["--data", str(out)], deployed, {"key_cache": key_cache, **rpc})
+    _roles_are_worked(run, ["--data", str(out)], deployed, rpc)
 
 
-def _roles_are_worked(node: Anvil, data: list[str], deployed: dict[str, Any], given: Any) -> None:
+def _roles_are_worked(run: Run, data: list[str], deployed: dict[str, Any], given: Any) -> None:
     """A verifier is in use, retired by whom may and only when confirmed, and stays so."""
     (verifier,) = run("chain", "verifiers", *data, **given)["verifiers"]
     assert (verifier["state"], verifier["retired_at"]) == ("in use", None)
@@ -86,20 +95,20 @@ def _roles_are_worked(node: Anvil, data: list[str], deployed: dict[str, Any], gi
     assert (found["paused"], found["holders"]["pauser"]) == (True, [deployed["deployer"], STRANGER.address])
 
 
-def test_money_is_given_away_on_test_chains_alone(tmp_path: Path, key_cache: Path) -> None:
+def test_money_is_given_away_on_test_chains_alone(tmp_path: Path, run: Run) -> None:
     out = tmp_path / "data"
     with running_anvil("--chain-id", "10") as node:
         rpc = {"SLA_LEDGER_CHAIN_RPC": node.url}
-        refused = run("demo", "--out", str(out), key_cache=key_cache, code=2, **rpc)
+        refused = run("demo", "--out", str(out), code=2, **rpc)
         assert refused["code"] == "setting_invalid"
         assert "chain deploy" in refused["message"]
-        refused = run("chain", "deploy", "--data", str(out), "--fund", key_cache=key_cache, code=1, **rpc)
+        refused = run("chain", "deploy", "--data", str(out), "--fund", code=1, **rpc)
         assert refused["code"] == "anchor_refused"
 
 
-def test_the_embedded_chain_needs_no_command(tmp_path: Path, key_cache: Path) -> None:
+def test_the_embedded_chain_needs_no_command(tmp_path: Path, run: Run) -> None:
     out = tmp_path / "data"
     with running_anvil() as node:
-        run("demo", "--out", str(out), key_cache=key_cache, code=1, SLA_LEDGER_CHAIN_RPC=node.url)
-    refused = run("chain", "deploy", "--data", str(out), key_cache=key_cache, code=2)
+        run("demo", "--out", str(out), code=1, SLA_LEDGER_CHAIN_RPC=node.url)
+    refused = run("chain", "deploy", "--data", str(out), code=2)
     assert refused["data"]["setting"] == "SLA_LEDGER_CHAIN_RPC"
