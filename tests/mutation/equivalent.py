@@ -89,6 +89,12 @@ EQUIVALENT = (
         "\" \" -> ' ~'",
         _CHARACTERS,
     ),
+    Same(
+        "scope_caps.py",
+        "if terms.impact is not None and impact_amount is not None:",
+        "and -> or",
+        "an impact rule has an amount, and where there is none there is no such amount",
+    ),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "settlement.py",

@@ -381,5 +381,8 @@ def test_what_lived_a_second_could_earn_more_in_an_hour_than_what_was_there_all_
     require_payable(of, charges(of, line(amount), line(amount, life=whole)))
     with pytest.raises(ChargesRefused, match=r"\[0\].rows: of charges of 200000000000000 minor units"):
         require_payable(of, charges(of, line(amount, life=second)))
+    euros = line("2000000000000.01", currency="EUR", rate={**RATE, "rate": "0.999999999"}, life=second)
+    with pytest.raises(ChargesRefused, match="of charges of 199999999800000 minor units"):
+        require_payable(of, charges(of, euros))
     with pytest.raises(ChargesRefused, match="pays a share of the recurring charges"):
         require_payable(of, charges(of, line("0.00")))

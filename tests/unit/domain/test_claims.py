@@ -9,6 +9,7 @@ import pytest
 from ledger.domain.agreement import Agreement
 from ledger.domain.claims import accepts_until_ns, deadline_ns
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.settlement_terms import CLOSING, read_closing
 from ledger.domain.window import period_named
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement
@@ -84,6 +85,58 @@ def test_an_agreement_that_says_nothing_settles_by_itself_and_takes_facts_for_th
     assert not silent.settlement.by_claim
     period = period_named(silent, "2023-01-01/P1M")
     assert format_instant_ns(accepts_until_ns(silent, period)) == "2023-03-03T00:00:00Z"
+
+
+def test_credits_that_are_owed_by_themselves_may_take_facts_for_another_time() -> None:
+    said = monthly({**claim("days_after_period", 45), "mode": "automatic"}).settlement
+    assert (said.by_claim, str(said.deadline)) == (False, "45 days after the end of the period")
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "said"),
+    [
+        ("days_after_period", 1100, "days after the end of the period"),
+        ("months_after_period", 36, "months after the end of the period"),
+        ("billing_cycles", 36, "billing cycles after that of the incident"),
+        ("days_after_incident", 1100, "days after the end of the incident"),
+    ],
+)
+def test_a_deadline_lies_at_most_three_years_ahead(kind: str, most: int, said: str) -> None:
+    assert str(monthly(claim(kind, most)).settlement.deadline) == f"{most} {said}"
+    with pytest.raises(DocumentInvalid) as error:
+        monthly(claim(kind, most + 1))
+    assert error.value.data["field"] == "settlement.deadline.count"
+
+
+@pytest.mark.parametrize(
+    ("closing", "waits_s"),
+    [
+        (None, None),
+        ({"when": "grace"}, None),
+        ({"when": "watermark", "at_latest": "PT3601S"}, 3_601),
+        ({"when": "watermark", "at_latest": "PT9999H"}, 9_999 * 3_600),
+    ],
+)
+def test_a_closing_waits_for_the_grace_or_for_the_source_until_then(
+    closing: dict[str, str] | None, waits_s: int | None
+) -> None:
+    assert read_closing(closing, 3_600) == waits_s
+    if closing is not None:
+        CLOSING.check(closing, "closing")
+
+
+@pytest.mark.parametrize("at_latest", ["PT3600S", "PT1H", "PT59M"])
+def test_a_closing_that_would_wait_for_nothing_is_refused(at_latest: str) -> None:
+    with pytest.raises(DocumentInvalid, match=f"{at_latest} after the end is not later than the grace of 3600 s") as no:
+        read_closing({"when": "watermark", "at_latest": at_latest}, 3_600)
+    assert no.value.data["field"] == "closing.at_latest"
+
+
+@pytest.mark.parametrize("at_latest", ["PT10000H", "P7D", "7 days"])
+def test_a_closing_waits_for_a_length_of_time(at_latest: str) -> None:
+    with pytest.raises(DocumentInvalid) as error:
+        CLOSING.check({"when": "watermark", "at_latest": at_latest}, "closing")
+    assert error.value.data["field"] == "closing.at_latest"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.compensation import CreditTrace
+from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.money import format_minor_units
 from ledger.domain.settlement import Settlement, settle
 from ledger.domain.verdict import ObjectiveState, judge
@@ -284,3 +284,21 @@ def test_one_more_failure_never_pays_less_and_best_at_most_sum(
         assert paid[0] <= paid[1]
     best, total = (trace(_tiers("USD", 800_000, "floor", combine), worse).credit for combine in ("best", "sum"))
     assert best <= total
+
+
+@pytest.mark.parametrize("name", ["agreement.yaml", "agreement-impact.yaml"])
+def test_whoever_has_results_and_incidents_needs_no_windows(name: str) -> None:
+    terms = agreement(name=name)
+    found = settled(terms, {1: (FINE, (10, 90), FINE), 2: ((1, 9), FINE, (0, 3))})
+    assert found.trace is not None
+    assert credit_trace(terms, found.objectives, (), runs=found.trace.incidents) == found.trace
+
+
+def test_a_base_of_charges_is_never_taken_for_nothing() -> None:
+    def by_charges(plain: dict[str, Any]) -> None:
+        del plain["compensation"]["base"]
+        put(plain, "compensation.charges", {"of": "period"})
+
+    results = settled(agreement(), {1: (FINE, FINE, FINE)}).objectives
+    with pytest.raises(ValueError, match="is charges, and none are given"):
+        credit_trace(agreement(by_charges), results, ())

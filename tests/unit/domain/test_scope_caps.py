@@ -116,6 +116,22 @@ def test_rules_that_are_added_up_are_capped_scope_by_scope() -> None:
     ]
 
 
+def test_incidents_are_paid_in_the_scope_of_their_objective() -> None:
+    """2.00 USD for each request of the hours in which eu-fast fails; 10 % of 1000.00 for it and for us-up."""
+    impact = {
+        "kind": "impact",
+        "method": "impact-v1",
+        "objective": "eu-fast",
+        "unit_price": "2",
+        "level_coefficients": {"L2": "1"},
+    }
+    tiered = {"kind": "tiered", "method": "tiered-v1", "tiers": dict.fromkeys(NAMES, TIERS)}
+    of = terms([tiered, impact], caps={"scope": "350.00"}, rules_combine="sum")
+    found = trace(of, {3: (0, 50, 0), 4: (0, 50, 0), 6: (0, 0, 100)})
+    assert [step.parts for step in found.scopes] == [(("eu-fast", 10_000 + 40_000),), (("us-up", 10_000),)]
+    assert [(step.amount, step.left) for step in found.scopes] == [(50_000, 35_000), (10_000, 10_000)]
+
+
 def test_the_best_rule_pays_in_its_own_scope_alone() -> None:
     of = terms(rules("eu-up", "us-up"), caps={"scope": "10 %"}, charges={"of": "period"})
     charges = recorded(of, eu="1000.00", us="2400.00")
