@@ -294,8 +294,6 @@ def _tiers(
 def _rule_steps(
     agreement: Agreement, results: Sequence[ObjectiveResult], windows: Sequence[Window], bases: _Bases
 ) -> tuple[RuleStep, ...]:
-    if not agreement.compensation.incident_rules:
-        return ()
     columns = WindowColumns.of(windows, agreement.window_seconds * SECOND_NS, len(agreement.objectives))
     measuring = Measuring(agreement.objectives, columns, agreement.window_seconds)
     index = {objective.id: at for at, objective in enumerate(agreement.objectives)}

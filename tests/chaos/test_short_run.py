@@ -1,4 +1,4 @@
-"""Three periods, two of them restated, while workers, relay and Redis go down: ``make chaos`` does it at length."""
+"""Two periods, one claimed and restated, while workers, relay and Redis go down: ``make chaos`` does it at length."""
 
 from __future__ import annotations
 

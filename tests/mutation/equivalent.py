@@ -90,6 +90,12 @@ EQUIVALENT = (
         _CHARACTERS,
     ),
     Same(
+        "compensation.py",
+        "if self.rules is None or self.caps is None:",
+        "or -> and",
+        "simple terms have neither, all others both",
+    ),
+    Same(
         "scope_caps.py",
         "if terms.impact is not None and impact_amount is not None:",
         "and -> or",

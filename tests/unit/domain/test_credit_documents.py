@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from ledger.domain.instant import parse_instant_ns
-from tests.unit.domain.samples import agreement
+from tests.unit.domain.samples import agreement, put
 from tests.unit.domain.test_charges import line
 from tests.unit.domain.test_charges import settled as settled_by_charges
 from tests.unit.domain.test_charges import terms as terms_of_charges
 from tests.unit.domain.test_compensation import trace as day
 from tests.unit.domain.test_lost_time import SHORT, TABLE, TIMES, terms
 from tests.unit.domain.test_lost_time import trace as hours
+from tests.unit.domain.test_scope_caps import WORST
+from tests.unit.domain.test_scope_caps import terms as terms_of_scopes
+from tests.unit.domain.test_scope_caps import trace as in_scopes
 
 FINE = (100, 0)
 
@@ -100,6 +103,39 @@ def test_a_day_that_keeps_everything() -> None:
     assert [found[name] for name in ("combined_bps", "tier_amount", "impact_amount", "payable", "credit")] == [
         *(0, exact(0), None, False, "0")
     ]
+
+
+def test_without_caps_and_rules_for_lost_time_there_are_none() -> None:
+    found = day(agreement(lambda d: put(d, "compensation.caps", {})), {1: (FINE, FINE, FINE)})
+    assert (found.cap, found.rules, found.caps, found.scopes) == (None, None, None, ())
+    said = found.as_document()
+    assert said["cap"] is None
+    assert not {"rules", "caps", "charges", "scopes"} & set(said)
+
+
+def test_a_cap_for_each_scope() -> None:
+    """30 % of 1000.00 for each promise, of which 400.00 are left in eu."""
+    found = in_scopes(terms_of_scopes(caps={"scope": "40 %"}), WORST).as_document()
+    third = exact(30_000)
+    assert found["scopes"] == [
+        {
+            "scope": "region=eu",
+            "parts": [{"objective": "eu-up", "amount": third}, {"objective": "eu-fast", "amount": third}],
+            "amount": exact(60_000),
+            "percent_bps": 4000,
+            "limit": exact(40_000),
+            "left": exact(40_000),
+        },
+        {
+            "scope": "region=us",
+            "parts": [{"objective": "us-up", "amount": third}],
+            "amount": third,
+            "percent_bps": 4000,
+            "limit": exact(40_000),
+            "left": third,
+        },
+    ]
+    assert (found["caps"], found["rules"], found["charges"], found["credit"]) == ([], [], None, "70000")
 
 
 def test_lost_time_and_caps() -> None:

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.compensation import CreditTrace
+from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.credit_lines import credit_shares
 from ledger.domain.money import currency_exponent, format_minor_units, minor_units
 from ledger.domain.proration import apportion
 from ledger.domain.settlement import settle
 from ledger.domain.violations import violations
 from ledger.domain.window import Window
+from tests.unit.domain import test_charges as charges
 from tests.unit.domain.samples import agreement, put, windows
 
 IDLE = (0, 0)
@@ -177,3 +178,109 @@ def test_lines_sum_to_the_credit_in_every_currency(
     assert all(len(amount.partition(".")[2]) == currency_exponent(currency) for amount in amounts)
     random.shuffle(found)
     assert credit_shares(trace, found) == lines
+
+
+FINE, SLOW = (100, 0), (10, 90)
+
+
+@pytest.mark.parametrize(
+    ("combine", "cells", "lines"),
+    [
+        # 50 % of 580.00 for availability is more than 2.00 for each of 100 requests of the slow hour.
+        (
+            "best",
+            {1: (FINE, SLOW, FINE), 2: ((1, 9), FINE, (0, 3))},
+            [("ttft", 1, 0), ("availability", 2, 29_000), ("response", 2, 0)],
+        ),
+        (
+            "sum",
+            {1: (FINE, SLOW, FINE), 2: ((1, 9), FINE, (0, 3))},
+            [("ttft", 1, 20_000), ("availability", 2, 29_000), ("response", 2, 0)],
+        ),
+        # 15 % of 580.00 for the first token is less than two slow hours.
+        (
+            "best",
+            {1: (FINE, SLOW, FINE), 5: (FINE, (10, 40), FINE)},
+            [("ttft", 1, 20_000), ("ttft", 5, 10_000)],
+        ),
+        # Both are carried by the first token: 87.00 by late requests, and each hour what it costs by itself.
+        (
+            "sum",
+            {1: (FINE, SLOW, FINE), 5: (FINE, (10, 40), FINE)},
+            [("ttft", 1, 20_000 + 6_023), ("ttft", 5, 10_000 + 2_677)],
+        ),
+    ],
+)
+def test_of_two_rules_the_larger_one_or_both_are_carried_by_what_earned_them(
+    combine: str, cells: dict[int, Any], lines: list[tuple[str, int, int]]
+) -> None:
+    terms = agreement(lambda plain: put(plain, "compensation.rules_combine", combine), "agreement-impact.yaml")
+    assert shares(terms, cells) == lines
+
+
+def test_an_impact_rule_alone_is_carried_by_its_incidents_and_no_rule_by_nothing() -> None:
+    impact = agreement(lambda plain: plain["compensation"]["rules"].pop(0), "agreement-impact.yaml")
+    assert shares(impact, {1: (FINE, SLOW, FINE)}) == [("ttft", 1, 20_000)]
+    assert shares(impact, {2: ((1, 9), FINE, FINE)}) == [("availability", 2, 0)]
+    none = agreement(lambda plain: put(plain, "compensation.rules", []))
+    assert shares(none, {2: ((1, 9), FINE, FINE)}) == [("availability", 2, 0)]
+
+
+def test_what_failed_in_an_hour_and_not_in_the_period_carries_nothing_of_a_sum() -> None:
+    terms = agreement(lambda plain: put(plain, "compensation.tiers_combine", "sum"))
+    found = shares(terms, {1: ((96, 4), IDLE, (98, 2)), 2: (IDLE, IDLE, (1_000, 0))})
+    assert found == [("availability", 1, 200_000), ("response", 1, 0)]
+
+
+# --- recorded charges: each objective has its own base -----------------------------------------------
+
+
+def charged(of: Agreement, *lines: dict[str, Any]) -> dict[str, int]:
+    """990 of 1000 available, 80 of 100 and 90 of 100 in time: 10 %, 15 % and 15 % of what was charged for each."""
+    trace = charges.settled(of, *lines).trace
+    assert trace is not None
+    judged = windows(of, {3: ((990, 10), (80, 20), (90, 10))})
+    found = {
+        share.violation.objective.id: share.minor_units
+        for share in credit_shares(trace, violations(of, judged))
+        if share.violation
+    }
+    assert sum(found.values()) == trace.credit
+    return found
+
+
+def in_eu(**members: Any) -> Agreement:
+    """The first token is promised for eu alone."""
+    return charges.terms(objectives__1__scope={"region": "eu"}, compensation__caps={}, **members)
+
+
+@pytest.mark.parametrize(
+    ("eu", "us", "carried"),
+    [
+        # 15 % of 1000.00 for the response is the most, whatever percentage eu earned.
+        ("100.00", "900.00", {"availability": 0, "ttft": 0, "response": 15_000}),
+        # Of two that are equal each carries by what was bad: 20 and 10.
+        ("1000.00", "0.00", {"availability": 0, "ttft": 10_000, "response": 5_000}),
+    ],
+)
+def test_the_largest_amount_is_carried_by_the_objectives_that_earned_it(
+    eu: str, us: str, carried: dict[str, int]
+) -> None:
+    assert charged(in_eu(), charges.line(eu, region="eu"), charges.line(us, region="us")) == carried
+
+
+def test_a_sum_over_charges_is_carried_by_each_for_its_own() -> None:
+    of = in_eu(compensation__tiers_combine="sum", compensation__minimum="0")
+    lines = [charges.line("0.10", region="eu"), charges.line("0.23", region="us")]
+    # 3.3, 1.5 and 4.95 of a minor unit each: ten in all, to the nearest.
+    assert charged(of, *lines) == {"availability": 3, "ttft": 2, "response": 5}
+
+
+@pytest.mark.parametrize("combine", ["best", "sum"])
+def test_a_part_of_a_period_without_a_charge_pays_nothing_and_has_its_lines(combine: str) -> None:
+    life = {"from": "2023-03-20T00:00:00Z", "until": "2023-03-21T00:00:00Z"}
+    (before, _), (none, _) = charges.cut(10), charges.parts_of_march(10, charges.line("100.00", life=life))
+    of = agreement(lambda plain: plain.update(before.document) or put(plain, "compensation.tiers_combine", combine))
+    results = charges.settled(charges.terms(), charges.line()).objectives
+    trace = credit_trace(of, results, (), none)
+    assert (trace.credit, credit_shares(trace, [])) == (0, ())

@@ -202,6 +202,19 @@ def test_what_a_cap_cuts_off_is_taken_from_the_violations_of_its_scope() -> None
     assert lines(terms(caps={"scope": "400.00"}), WORST) == {"eu-up": 20_000, "eu-fast": 20_000, "us-up": 30_000}
 
 
+def test_what_a_cap_cuts_off_of_lost_time_is_taken_from_the_incidents_of_its_scope() -> None:
+    """Two hours and one of 1000.00 in eu, of which 50.00 are left, and one in us."""
+    of = terms(rules("eu-up", "us-up"), rules_combine="sum", caps={"scope": "50.00"})
+    bad = {3: (100, 0, 100), 4: (100, 0, 0), 6: (50, 0, 0)}
+    found = {
+        (share.violation.objective.id, share.violation.first_window): share.minor_units
+        for share in shares(of, bad)
+        if share.violation
+    }
+    # 1000.00 / 24 for each hour, of which the cap leaves 5000 of 12500 minor units in eu.
+    assert found == {("eu-up", 3): 3_333, ("eu-up", 6): 1_667, ("us-up", 3): 4_167}
+
+
 COUNTS = st.dictionaries(st.integers(0, 23), st.tuples(*[st.integers(0, 100)] * 3), max_size=6)
 CAPS = st.fixed_dictionaries(
     {"scope": st.sampled_from(["0.01", "123.45", "300.00", "45 %", "9999.00"])},
