@@ -276,6 +276,18 @@ def test_a_sum_over_charges_is_carried_by_each_for_its_own() -> None:
     assert charged(of, *lines) == {"availability": 3, "ttft": 2, "response": 5}
 
 
+def test_of_equal_parts_the_one_that_no_violation_stands_for_gets_the_rest() -> None:
+    """100.5 minor units each: 10 % of 10.05 for availability, 15 % of 6.70 for the first token."""
+    tiers = {name: [{"below": "95", "credit_percent": paid}] for name, paid in (("availability", "10"), ("ttft", "15"))}
+    of = in_eu(compensation__tiers_combine="sum", compensation__rules__0__tiers=tiers)
+    recorded = charges.charges(of, charges.line("6.70", region="eu"), charges.line("3.35", region="us"))
+    judged = windows(of, {0: ((90, 10), (90, 10), IDLE)})
+    trace = settle(of, of.period_starting(of.effective_from.replace(month=6, day=14)), judged, recorded).trace
+    assert trace is not None
+    late = [each for each in violations(of, judged) if each.objective.id == "ttft"]
+    assert [share.minor_units for share in credit_shares(trace, late)] == [100, 101]
+
+
 @pytest.mark.parametrize("combine", ["best", "sum"])
 def test_a_part_of_a_period_without_a_charge_pays_nothing_and_has_its_lines(combine: str) -> None:
     life = {"from": "2023-03-20T00:00:00Z", "until": "2023-03-21T00:00:00Z"}
