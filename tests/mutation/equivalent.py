@@ -103,12 +103,6 @@ EQUIVALENT = (
     ),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
-        "settlement.py",
-        "not_attestable=unattested_reasons(agreement, results, 0 if trace is None else len(trace.incidents)),",
-        "0 -> 1",
-        "one incident is not too many either",
-    ),
-    Same(
         "charges.py",
         r'_INSTANT = Text(r"\d{4}-\d\d-\d\d[Tt][0-9:.]{8,18}(?:Z|z|[+-]\d\d:\d\d)", '
         '"an instant such as 2023-06-14T00:00:00Z", 40)',

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.settlement import attestability, may_leave_undecided, settle, unattested_reasons
+from ledger.domain.settlement import attestability, may_leave_undecided, settle
 from ledger.domain.window import Cell, Window, WindowState, period_named
 from ledger.errors import ChargesMissing
 from tests.unit.domain.methods.timeline import settled, terms
@@ -96,13 +96,7 @@ def test_counts_that_data_leave_open_are_told_by_objective() -> None:
     ]
 
 
-@pytest.mark.parametrize(("count", "told"), [(0, ()), (64, ()), (65, ("65 incidents in one period",))])
-def test_a_circuit_takes_64_incidents(count: int, told: tuple[str, ...]) -> None:
-    found = unattested_reasons(agreement(name="agreement-impact.yaml"), (), count)
-    assert tuple(reason.partition(";")[0] for reason in found) == told
-
-
-def test_a_settlement_of_too_many_incidents_says_so() -> None:
+def test_incidents_are_never_too_many_for_a_proof() -> None:
     of = agreement(lambda d: put(d, "window", "PT5M"), "agreement-impact.yaml")
     period = period_named(of, DAY)
     fine, slow = Cell(9, 0), Cell(0, 9)
@@ -114,8 +108,8 @@ def test_a_settlement_of_too_many_incidents_says_so() -> None:
             for at, each in enumerate(of.windows(period))
         ],
     )
-    (reason,) = found.not_attestable
-    assert reason == "65 incidents in one period; the circuit incidents_64 takes at most 64"
+    assert found.trace is not None
+    assert (len(found.trace.incidents), found.not_attestable) == (65, ())
 
 
 def test_requests_are_good_or_bad_and_what_samples_add_up_may_be_open() -> None:
