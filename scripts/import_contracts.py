@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from graphlib import CycleError, TopologicalSorter
 
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
@@ -34,3 +35,23 @@ class StdlibOnly(Contract):
     def render_broken_contract(self, check: ContractCheck) -> None:
         for importer, imported in check.metadata["found"]:
             output.print_error(f"{importer} imports {imported}, which is not in the standard library")
+
+
+class NoCircles(Contract):
+    """No modules of this project import each other in a circle, imports for type checkers included.
+
+    Modules of a circle can only be understood, moved and tested together.
+    """
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
+        own = {module for module in graph.modules if not graph.is_module_squashed(module)}
+        imports = {module: graph.find_modules_directly_imported_by(module) & own for module in sorted(own)}
+        try:
+            TopologicalSorter(imports).prepare()
+        except CycleError as error:
+            # Each is imported by the one that follows it.
+            return ContractCheck(kept=False, metadata={"circle": error.args[1][::-1]})
+        return ContractCheck(kept=True)
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        output.print_error(f"a circle of imports: {' -> '.join(check.metadata['circle'])}")

@@ -221,6 +221,10 @@ class Agreement:
         force."""
         most_windows(self.periods, self.window_seconds)
 
+    def check_alignment(self) -> None:
+        """Raises ``DocumentInvalid`` where intervals do not begin and end as the terms say, while they are in force."""
+        check_alignment(self.document["objectives"], self.objectives, self.periods, self.day_ns)
+
     @property
     def most_windows(self) -> int:
         """Windows of the longest period of the document: months differ, and a day on which clocks go back has 25
@@ -299,7 +303,7 @@ def _check_calendar(agreement: Agreement) -> None:
     # Each period, because clock changes and months make some shorter or longer than others.
     agreement.check_windows()
     _check_lengths(agreement)
-    check_alignment(agreement)
+    agreement.check_alignment()
     if agreement.settlement.by_claim:
         waits_s = agreement.closes_at_latest_s or agreement.grace_seconds
         check_deadline(agreement.settlement.deadline, agreement.periods, agreement.window_seconds, waits_s)

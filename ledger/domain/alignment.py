@@ -9,41 +9,45 @@ not the document is refused, with the first such period. So nobody signs a rule 
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
 
 from ledger.domain.calendar import Period
 from ledger.domain.instant import DAY_NS, SECOND_NS, format_instant_ns
-from ledger.domain.schema import OneOf, fail
-
-if TYPE_CHECKING:
-    from ledger.domain.agreement import Agreement
-
-ALIGNMENT = {"aligned": OneOf(("period", "day", "utc")), "partial": OneOf(("drop", "none"))}
-"""Optional members of an objective that is judged by intervals or minutes; without them ``period`` and ``drop``."""
+from ledger.domain.objective import Objective
+from ledger.domain.periods import PeriodGrid
+from ledger.domain.schema import fail
 
 
-def check_alignment(agreement: Agreement) -> None:
-    """Raises ``DocumentInvalid`` naming clause, value and period where the grid is not what the terms say of it."""
-    for index, objective in enumerate(agreement.objectives):
-        said = agreement.document["objectives"][index]
+def check_alignment(
+    document: Sequence[Mapping[str, Any]],
+    objectives: Sequence[Objective],
+    periods: PeriodGrid,
+    day_ns: Callable[[date], int],
+) -> None:
+    """Raises ``DocumentInvalid`` naming clause, value and period where the grid is not what the terms say of it.
+
+    ``document`` is the member ``objectives`` of the terms, and ``day_ns`` gives the first instant of a local day.
+    """
+    for index, (said, objective) in enumerate(zip(document, objectives, strict=True)):
         aligned, at = said.get("aligned", "period"), f"objectives[{index}]"
         if objective.down is None or (aligned == "period" and said.get("partial", "drop") == "drop"):
             continue
         seconds = objective.down.interval_seconds
         if aligned == "utc" and DAY_NS % (seconds * SECOND_NS):
             raise fail(f"{at}.aligned", f"utc: intervals of {seconds} s do not fill a day; take one that does")
-        for period in agreement.periods.all():
+        for period in periods.all():
             if said.get("partial") == "none" and (rest_ns := period.interval.duration_ns % (seconds * SECOND_NS)):
                 raise fail(
                     f"{at}.partial",
                     f"none: {rest_ns // SECOND_NS} s of the period {period} are left over after whole intervals of "
                     f"{seconds} s; write drop, or another interval",
                 )
-            _check_starts(agreement, period, f"{at}.aligned", aligned, seconds)
+            _check_starts(day_ns, period, f"{at}.aligned", aligned, seconds)
 
 
-def _check_starts(agreement: Agreement, period: Period, at: str, aligned: str, seconds: int) -> None:
+def _check_starts(day_ns: Callable[[date], int], period: Period, at: str, aligned: str, seconds: int) -> None:
     start_ns, end_ns, step_ns = period.interval.start_ns, period.interval.end_ns, seconds * SECOND_NS
     if aligned == "utc" and start_ns % step_ns:
         raise fail(
@@ -51,13 +55,13 @@ def _check_starts(agreement: Agreement, period: Period, at: str, aligned: str, s
             f"utc: the period {period} starts at {format_instant_ns(start_ns)}, which is no multiple of {seconds} s of "
             "UTC; write period, or another timezone",
         )
-    day, day_ns = period.first, start_ns
-    while aligned == "day" and day_ns < end_ns:
-        if (day_ns - start_ns) % step_ns:
+    day, begins_ns = period.first, start_ns
+    while aligned == "day" and begins_ns < end_ns:
+        if (begins_ns - start_ns) % step_ns:
             raise fail(
                 at,
                 f"day: intervals of {seconds} s from the start of the period {period} do not begin with the day of "
                 f"{day}; write period, or an interval that fills every day",
             )
         day += timedelta(days=1)
-        day_ns = agreement.day_ns(day)
+        begins_ns = day_ns(day)

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.alignment import check_alignment
 from ledger.domain.calendar import Period
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
@@ -235,7 +234,7 @@ def _check_split(agreement: Agreement, day: date) -> None:
     if ended.periods.empty:
         raise fail("effective", f"{day}: the terms would end before their first period")
     ended.check_windows()
-    check_alignment(ended)
+    ended.check_alignment()
 
 
 def _member(document: Mapping[str, Any], path: Sequence[str]) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ledger.domain.alignment import ALIGNMENT
 from ledger.domain.indicators import LATENCIES, REQUEST_INDICATORS, SAMPLE_INDICATORS
 from ledger.domain.objective_sources import SOURCE_MEMBERS
 from ledger.domain.schema import Either, Integer, ListOf, Object, OneOf, Shape, Text
@@ -23,6 +22,8 @@ _ANY_INDICATOR = OneOf((*REQUEST_INDICATORS, *SAMPLE_INDICATORS))
 _VOLUME = Integer(1, 2**53 - 1)
 DENOMINATOR = OneOf(("scheduled", "full"))
 """Scheduled time leaves out what is excluded; the full period keeps it in."""
+ALIGNMENT: Mapping[str, Shape] = {"aligned": OneOf(("period", "day", "utc")), "partial": OneOf(("drop", "none"))}
+"""Of an objective that is judged by intervals or minutes; without them ``period`` and ``drop``."""
 _PLACE = Text(max_length=120, what="a name as it stands in the charges", visible=True)
 _COMMON: Mapping[str, Shape] = {
     "clause": Text(max_length=120, what="where the contract says so", visible=True),

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ledger.app.chain_port import WatchedChain
 from ledger.app.chain_watch import ChainWatch
+from ledger.app.ports import Database
 from ledger.app.repeating import Notify, Repeating
+from ledger.domain.instant import Clock
+from ledger.settings import ChainSettings
 
 if TYPE_CHECKING:
-    from ledger.wiring.chain import RpcChain
+    from ledger.wiring.chain import OpenChain, RpcChain
     from ledger.wiring.further_chain import FurtherChain
-    from ledger.wiring.services import Services
 
 POLL_S = 1.0
 """How often it is asked, of the database alone, whether a look is due."""
 
 
-def watchers(services: Services, notify: Notify) -> tuple[Repeating, ...]:
+class Parts(Protocol):
+    """What the watchers take of an opened data directory."""
+
+    @property
+    def database(self) -> Database: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def holder(self) -> str: ...
+    @property
+    def chain_settings(self) -> ChainSettings: ...
+    @property
+    def chain(self) -> OpenChain: ...
+    @property
+    def root_chains(self) -> Mapping[str, FurtherChain]: ...
+
+
+def watchers(services: Parts, notify: Notify) -> tuple[Repeating, ...]:
     """A thread for the home chain, where that is a node's, and one for each further chain: none holds up another."""
     every_s = services.chain_settings.watch_s
     return tuple(
@@ -33,7 +52,7 @@ def watchers(services: Services, notify: Notify) -> tuple[Repeating, ...]:
     )
 
 
-def _chains(services: Services) -> Iterator[tuple[str, Callable[[], WatchedChain]]]:
+def _chains(services: Parts) -> Iterator[tuple[str, Callable[[], WatchedChain]]]:
     """Each is opened when its first look is due."""
     if services.chain_settings.rpc_url is not None:
         yield "the home chain", partial(_home, services)
@@ -41,7 +60,7 @@ def _chains(services: Services) -> Iterator[tuple[str, Callable[[], WatchedChain
         yield f"chain {chain_id}", partial(_further, chain)
 
 
-def _home(services: Services) -> WatchedChain:
+def _home(services: Parts) -> WatchedChain:
     return cast("RpcChain", services.chain).watched()
 
 

@@ -24,7 +24,7 @@ from ledger.domain.instant import Clock
 from ledger.errors import SettingInvalid
 from ledger.wiring.chain import ChainAccounts, RpcChain
 from ledger.wiring.chain_accounts import account_of_text
-from ledger.wiring.root_chains import SETTING, NamedChain
+from ledger.wiring.named_chains import SETTING, NamedChain
 
 RECEIPT_TIMEOUT_S: Final = 10.0
 """How long one attempt waits for a block: what is not included by then is looked for again later."""

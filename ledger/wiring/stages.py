@@ -8,31 +8,63 @@ import socket
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ledger.app import anchoring, attestations
+from ledger.app.evidence import Attestor
 from ledger.app.outbox import Stage, StageWork
-from ledger.app.ports import Database
+from ledger.app.ports import Database, Randomness
 from ledger.app.roots import publish_batch
-from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
+from ledger.app.stages import Collectors, compensate_period, evaluate_period, wait_for_turn
 from ledger.app.telemetry import find_evidence
 from ledger.app.violation_rows import RequestFinder
 from ledger.app.watching import Judge
 from ledger.app.webhook_delivery import Courier
+from ledger.domain.instant import Clock
 from ledger.errors import AnchorRefused, DataDirectoryInUse, NotYet
 from ledger.ingest.facts import read_facts
 from ledger.ingest.traces import trace_ids
 from ledger.settings import Record
+from ledger.wiring.chain_identity import ChainIdentity
 from ledger.wiring.webhook_client import WebhookClient, sign
 
 if TYPE_CHECKING:
     from ledger.anchor.registry import RegistryAnchor
-    from ledger.wiring.services import Services
+    from ledger.wiring.chain import OpenChain
+    from ledger.wiring.further_chain import FurtherChain
 
 CHAIN_RETRY_S = 0.5
 
 
-def stage_work(services: Services) -> Mapping[Stage, StageWork]:
+class Judging(Protocol):
+    """What judging takes of an opened data directory."""
+
+    @property
+    def attestor(self) -> Attestor: ...
+    @property
+    def clock(self) -> Clock: ...
+
+
+class Parts(Judging, Protocol):
+    """What the stages take of it. Chain and accounts are opened by the first stage that asks for them."""
+
+    @property
+    def collectors(self) -> Collectors: ...
+    @property
+    def randomness(self) -> Randomness: ...
+    @property
+    def record(self) -> Record: ...
+    @property
+    def webhooks_private(self) -> bool: ...
+    @property
+    def chain(self) -> OpenChain: ...
+    @property
+    def chain_identity(self) -> ChainIdentity: ...
+    @property
+    def root_chains(self) -> Mapping[str, FurtherChain]: ...
+
+
+def stage_work(services: Parts) -> Mapping[Stage, StageWork]:
     """Every stage that is worked here. Chain and prover are opened by the first stage that needs them."""
     attestor, clock = services.attestor, services.clock
 
@@ -73,7 +105,7 @@ def stage_work(services: Services) -> Mapping[Stage, StageWork]:
     }
 
 
-def _on_chain(services: Services) -> Mapping[Stage, StageWork]:
+def _on_chain(services: Parts) -> Mapping[Stage, StageWork]:
     attestor, clock = services.attestor, services.clock
 
     def register(database: Database, event_id: str) -> None:
@@ -119,7 +151,7 @@ def _on_chain(services: Services) -> Mapping[Stage, StageWork]:
     }
 
 
-def judge_of(services: Services) -> Judge:
+def judge_of(services: Judging) -> Judge:
     """Judges periods that are not closed yet."""
     return Judge(
         services.attestor,
@@ -130,7 +162,7 @@ def judge_of(services: Services) -> Judge:
     )
 
 
-def _anchor(services: Services) -> RegistryAnchor:
+def _anchor(services: Parts) -> RegistryAnchor:
     """The chain, opened when it is first needed. Raises ``NotYet`` where another process works the embedded one."""
     try:
         return services.chain.anchor
