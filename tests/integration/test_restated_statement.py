@@ -33,9 +33,9 @@ from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
 from ledger.wiring import Services, open_data
 from ledger.wiring.clock import SystemClock, SystemRandomness
+from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT
 from ledger.wiring.main_job import run_main_job
 from ledger.wiring.parties import DemoParties
-from ledger.wiring.services import DATA_FILE, DATA_FORMAT
 from ledger.wiring.storage import make_storage
 from tests.support.examples import failed, remember_pairings
 from tests.support.forging import Forger
