@@ -48,7 +48,7 @@ from api.rest import (
     writing,
 )
 from ledger.app.budget_board import BudgetBoard
-from ledger.app.queries import Health
+from ledger.app.readiness import Health
 from ledger.settings import LOOPBACK_HOSTS, EmbedSettings
 
 API_VERSION = "1.0.0"

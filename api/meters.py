@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from ledger.app.budget_board import BudgetBoard
 from ledger.app.chain_status import STATES
 from ledger.app.outbox import Stage
-from ledger.app.queries import Health, Readiness
+from ledger.app.readiness import Health, Readiness
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SlaLedgerError
 

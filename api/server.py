@@ -26,7 +26,8 @@ from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Randomness
-from ledger.app.queries import BundleSource, Health, Queries, Readiness, SchemaState
+from ledger.app.queries import BundleSource, Queries
+from ledger.app.readiness import Health, Readiness, SchemaState
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.app.witness import Witness

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from ledger.app.agreements import RegisteredTimeline, load_timeline
 from ledger.app.closing import closing_of
+from ledger.app.judging import Judge
 from ledger.app.ports import Database, Randomness, Transaction
 from ledger.app.sealing import seal_blocks
-from ledger.app.watching import Judge
 from ledger.app.windows import evaluate_windows
 from ledger.domain.blocks import block_ends_ns, sealed_from_ns
 from ledger.domain.calendar import Period

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from ledger.app.outbox_port import StageWait
 from ledger.app.ports import Database
-from ledger.app.queries import SchemaState, unsigned_since_ns
+from ledger.app.readiness import SchemaState, unsigned_since_ns
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import SlaLedgerError
 

@@ -1,4 +1,4 @@
-"""What can be asked of a ledger, and how ready it is to answer: reads only, each in one transaction.
+"""What can be asked of a ledger: reads only, each in one transaction.
 
 Rows are those of ``ledger.app.views_port.Views``: instants in integer nanoseconds, money in integer minor units. A
 transport turns them into its own shapes.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from ledger.app import sla_report
@@ -18,7 +18,6 @@ from ledger.app.chain_status import ChainProgress, ChainStatus, events_of_others
 from ledger.app.explanation import read_explanation
 from ledger.app.lifecycle import read_lifecycle
 from ledger.app.observations import ReadRows
-from ledger.app.outbox_port import StageWait
 from ledger.app.overview import Overview, read_overview
 from ledger.app.paging import Page, Row, page_of, place_of, row_of
 from ledger.app.pending import read_pending
@@ -26,7 +25,7 @@ from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
 from ledger.domain.events import StoredEvent
 from ledger.domain.interval import Interval
-from ledger.errors import NotFound, OutsideTree, SlaLedgerError
+from ledger.errors import NotFound, OutsideTree
 
 Revision: TypeAlias = tuple[int, int]
 """Which state of things an answer is of."""
@@ -275,92 +274,6 @@ class Queries:
             for transaction in self._chain_status()["transactions"]
             if transaction["reason"] is not None
         }
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaState:
-    """The migration a database is at, and the one this version works with."""
-
-    current: str | None
-    head: str
-
-
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """Whether questions can be answered (``ready``), and what waits for an operator.
-
-    ``database_error`` is None where the database was read. ``parked`` and ``chain_failures`` do not make it
-    unready: what is stored is served all the same. Nor does ``chain_error``, why nothing is known of the chain (None:
-    it is), which leaves its counts at 0. Nor do ``stages`` that wait and a log that is unsigned since
-    ``unsigned_since_ns`` (None: it is signed), both as of ``at_ns``.
-    """
-
-    database_error: str | None
-    schema: SchemaState | None
-    log_size: int
-    outbox_pending: int
-    outbox_parked: int
-    chain_transactions: int
-    chain_failures: int
-    at_ns: int = 0
-    stages: Sequence[StageWait] = ()
-    unsigned_since_ns: int | None = None
-    chain_error: str | None = None
-    progress: ChainProgress = field(default_factory=ChainProgress)
-
-    @property
-    def ready(self) -> bool:
-        return self.database_error is None and self.schema is not None and self.schema.current == self.schema.head
-
-
-class Health:
-    """Looks whether the parts answer."""
-
-    def __init__(
-        self,
-        database: Database,
-        *,
-        schema_state: Callable[[], SchemaState],
-        chain_status: Callable[[], ChainStatus],
-        now_ns: Callable[[], int] = time.time_ns,
-    ) -> None:
-        self._database = database
-        self._schema_state = schema_state
-        self._chain_status = chain_status
-        self._now_ns = now_ns
-
-    def tenants(self) -> Sequence[str]:
-        """Every tenant that has an agreement. Raises ``Unavailable``."""
-        with self._database.read() as tx:
-            return tx.views.tenants()
-
-    def check(self) -> Readiness:
-        """Never raises for a database or a chain that does not answer: that is an answer here."""
-        total, failures, chain_error = 0, 0, None
-        try:
-            # Of a chain that is known already what is stored is read from the database, which may be away.
-            chain = self._chain_status()
-            total = chain["total"]
-            failures = sum(transaction["reason"] is not None for transaction in chain["transactions"])
-        except SlaLedgerError as error:
-            chain_error = error.message
-        now_ns = self._now_ns()
-        try:
-            schema = self._schema_state()
-            with self._database.read() as tx:
-                size, pending, parked = tx.log.size(), tx.outbox.pending(), len(tx.outbox.parked())
-                stages, unsigned_ns = tx.outbox.waiting(now_ns), unsigned_since_ns(tx)
-                progress = read_progress(tx, now_ns)
-        except SlaLedgerError as error:
-            return Readiness(error.message, None, 0, 0, 0, total, failures, chain_error=chain_error)
-        waiting = (now_ns, stages, unsigned_ns, chain_error, progress)
-        return Readiness(None, schema, size, pending, parked, total, failures, *waiting)
-
-
-def unsigned_since_ns(tx: Transaction) -> int | None:
-    """When the first event was recorded that no checkpoint covers; None where all are covered."""
-    signed = tx.log.checkpoint_size() or 0
-    return tx.events.at(signed).recorded_at_ns if signed < tx.log.size() else None
 
 
 def _known(tx: Transaction, sla_id: str | None, among: frozenset[str] | None) -> frozenset[str] | None:

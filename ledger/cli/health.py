@@ -13,7 +13,7 @@ import click
 
 from ledger.app.outbox import Stage
 from ledger.app.progress import Progress, Watched, read_progress
-from ledger.app.queries import SchemaState
+from ledger.app.readiness import SchemaState
 from ledger.cli.options import AS_JSON, DATABASE, data_option
 from ledger.cli.output import print_json
 from ledger.domain.instant import SECOND_NS

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ledger.app.chain_status import ChainStatus
-from ledger.app.queries import Readiness
+from ledger.app.readiness import Readiness
 from ledger.cli.output import note
 from ledger.errors import DataDirectoryInvalid
 from ledger.settings import AuthMode, LogFormat, ServerSettings, WorkerSettings, read_settings

@@ -20,13 +20,13 @@ from ledger.app.closing import Schedule
 from ledger.app.commands import Commands
 from ledger.app.cosigning import WitnessedPublishing
 from ledger.app.finality import DueWork, Finality
+from ledger.app.judging import Watch
 from ledger.app.log_keys import rotate_log_key
 from ledger.app.outbox import OutboxRunner, Stage, StageWork
-from ledger.app.queries import SchemaState
+from ledger.app.readiness import SchemaState
 from ledger.app.repeating import Repeating
 from ledger.app.restore_guard import RestoreGuard
 from ledger.app.tlog import PublicLog
-from ledger.app.watching import Watch
 from ledger.app.webhook_delivery import queue_deliveries
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.ceremony_keys import PinnedKeys

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from ledger.app import anchoring, attestations
 from ledger.app.evidence import Attestor
+from ledger.app.judging import Judge
 from ledger.app.outbox import Stage, StageWork
 from ledger.app.ports import Database, Randomness
 from ledger.app.roots import publish_batch
 from ledger.app.stages import Collectors, compensate_period, evaluate_period, wait_for_turn
 from ledger.app.telemetry import find_evidence
 from ledger.app.violation_rows import RequestFinder
-from ledger.app.watching import Judge
 from ledger.app.webhook_delivery import Courier
 from ledger.domain.instant import Clock
 from ledger.errors import AnchorRefused, DataDirectoryInUse, NotYet

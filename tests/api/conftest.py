@@ -25,7 +25,8 @@ from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
 from ledger.app.ports import Receipt
-from ledger.app.queries import Health, Queries, SchemaState
+from ledger.app.queries import Queries
+from ledger.app.readiness import Health, SchemaState
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.attest.attestor import CircuitAttestor

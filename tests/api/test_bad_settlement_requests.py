@@ -26,7 +26,8 @@ from api.edge import Edge
 from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.outbox import OutboxRunner
-from ledger.app.queries import Health, Queries
+from ledger.app.queries import Queries
+from ledger.app.readiness import Health
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.errors import SlaLedgerError
 from ledger.settings import WorkerSettings

@@ -20,7 +20,8 @@ from ledger.app.agreements import load_agreement
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.observations import record_observations
 from ledger.app.outbox import OutboxRunner
-from ledger.app.queries import Health, Queries
+from ledger.app.queries import Queries
+from ledger.app.readiness import Health
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.domain.naming import observations_stream
 from ledger.domain.window import period_named

@@ -28,7 +28,8 @@ from api.receiving import BODIES, Intake, Outcomes
 from ledger.app.closing import Cause, close_period
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.log_keys import LogIdentity
-from ledger.app.queries import Health, Queries, SchemaState
+from ledger.app.queries import Queries
+from ledger.app.readiness import Health, SchemaState
 from ledger.app.telemetry import find_evidence
 from ledger.app.tlog import PublicLog
 from ledger.app.webhook_desk import WebhookDesk

@@ -15,7 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.meters import Meters
 from ledger.app import budget_board
 from ledger.app.budget_board import FRESH_S, SPEND_S, BudgetBoard
-from ledger.app.queries import Health, Queries
+from ledger.app.queries import Queries
+from ledger.app.readiness import Health
 from ledger.errors import Unavailable
 from tests.api.conftest import Ledger
 

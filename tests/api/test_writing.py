@@ -14,7 +14,8 @@ from litestar.testing import TestClient
 from api.app import create_app
 from api.desks import Desks
 from ledger.app.credit_changes import CreditDesk
-from ledger.app.queries import Health, Queries
+from ledger.app.queries import Queries
+from ledger.app.readiness import Health
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.domain.naming import closing_stream
 from ledger.settings import WorkerSettings

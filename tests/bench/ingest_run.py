@@ -26,7 +26,8 @@ from api.desks import Desks
 from api.receiving import Intake
 from ledger.app.agreements import load_agreement, register_agreement
 from ledger.app.credit_changes import CreditDesk
-from ledger.app.queries import Health, Queries
+from ledger.app.queries import Queries
+from ledger.app.readiness import Health
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.app.windows import evaluate_windows
 from ledger.attest.signing import verify

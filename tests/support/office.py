@@ -22,11 +22,11 @@ from ledger.app.bundles import build_bundle, build_opening
 from ledger.app.closing import Cause, close_period
 from ledger.app.evidence import Attestation, StatementContext
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.judging import Judge
 from ledger.app.observations import record_observations
 from ledger.app.probe import ProbeDesk
 from ledger.app.sealing import load_salts
 from ledger.app.statements import issued_event
-from ledger.app.watching import Judge
 from ledger.app.windows import load_windows
 from ledger.attest import babyjub
 from ledger.attest.attestor import CircuitAttestor

@@ -12,9 +12,9 @@ from ledger.app.block_seals import BlockSeals
 from ledger.app.bundles import build_opening
 from ledger.app.closing import Cause, close_period
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.judging import Judge
 from ledger.app.observations import record_observations
 from ledger.app.sealing import seals_of
-from ledger.app.watching import Judge
 from ledger.attest.signing import SigningKey, verify
 from ledger.attest.verification import read_opening
 from ledger.domain.agreement import Agreement

@@ -10,10 +10,10 @@ import pytest
 
 from ledger.app.closing import Cause, close_period
 from ledger.app.exclusions import AskedExclusion, ExclusionDesk, load_excluded
+from ledger.app.judging import Judge, Watch
 from ledger.app.period_facts import KeptPeriods, PeriodFacts
 from ledger.app.statements import issue_statement
 from ledger.app.violations import record_violations
-from ledger.app.watching import Judge, Watch
 from ledger.app.windows import evaluate_windows
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import StoredEvent

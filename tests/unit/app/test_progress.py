@@ -8,7 +8,7 @@ import pytest
 
 from ledger.app.outbox_port import StageWait
 from ledger.app.progress import Progress, Watched, read_progress
-from ledger.app.queries import SchemaState
+from ledger.app.readiness import SchemaState
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import StorageUnavailable
 from ledger.store.memory import MemoryDatabase
