@@ -21,10 +21,9 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.events import StoredEvent
 from ledger.domain.exclusions import Excluded
 from ledger.domain.fact_kinds import BOOKS
-from ledger.domain.feeds import FactBook
 from ledger.domain.heartbeats import HeartbeatBook
 from ledger.domain.interval import Interval, clip
-from ledger.domain.joined_logs import joined
+from ledger.domain.joined_logs import Book, joined
 from ledger.domain.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
 from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.observation import IdRepeated, Rows
@@ -152,7 +151,7 @@ class PeriodFacts:
         self._new_heartbeats: list[StoredEvent] = []
         self._evaluator: Evaluator | None = None
         self._taken = _Taken()
-        self._books: dict[str, tuple[_Taken, SampleBook | FactBook[Any]]] = {}
+        self._books: dict[str, tuple[_Taken, Book]] = {}
 
     @classmethod
     def read(
@@ -199,17 +198,17 @@ class PeriodFacts:
             self._evaluator = None
             evaluator = self._take_requests(tx, read_rows, distinct=False)
         evaluator.declare(spans)
-        kinds = [self._taken.reaching(requests, evaluator.reaches())] if REQUESTS in counted else []
-        books = []
+        books: list[tuple[_Batches, _Taken, Book]] = []
         for each in counted:
             if each == REQUESTS:
                 continue
             of_kind = self._batches[each]
             taken, book = self._take(each, tx, read_rows)
             book.declare([*of_kind.spans, *alive])
-            books.append(book)
-            kinds.append(taken.reaching(of_kind, book.reaches()))
-        windows = joined(evaluator, books)
+            books.append((of_kind, taken, book))
+        windows = joined(evaluator, [book for _, _, book in books])
+        kinds = [self._taken.reaching(requests, evaluator.reaches())] if REQUESTS in counted else []
+        kinds += [taken.reaching(of_kind, book.reaches()) for of_kind, taken, book in books]
         inputs = [set[str]() for _ in windows]
         for batches_of in kinds:
             for of_window, behind in zip(inputs, window_inputs(windows, [*batches_of, *alive_batches]), strict=True):
@@ -249,7 +248,7 @@ class PeriodFacts:
                 self._evaluator.add_all(cast(Rows, read_rows(tx.batches.get(digest))), within=within)
         return self._evaluator
 
-    def _take(self, kind: str, tx: Transaction, read_rows: ReadRows) -> tuple[_Taken, SampleBook | FactBook[Any]]:
+    def _take(self, kind: str, tx: Transaction, read_rows: ReadRows) -> tuple[_Taken, Book]:
         """The book of a kind of facts that are no requests, with all batches of it."""
         batches = self._batches[kind]
         taken, book = self._books.get(kind, (None, None))

@@ -1,9 +1,10 @@
 """Readings of request counters as facts: which window counts what, exactly.
 
 A counter's series rise until their process starts again (``ledger.domain.counters``), so one reading alone counts
-nothing: each step from a reading of a series to its next counts, whole, in the window in which it was seen. A window
-has the readings after its first instant up to and with its last: one that was taken as the window ended is the last of
-that window, and where the steps of the next begin. Readings from before the period are where its first steps begin.
+nothing: each step from a reading of a series to its next counts, whole, in the window in which it was seen, or, where
+that is excluded or has no data, as ``ledger.domain.step_places`` says. A window has the readings after its first
+instant up to and with its last: one that was taken as the window ended is the last of that window, and where the steps
+of the next begin. Readings from before the period are where its first steps begin.
 
 A window in which no series of the counter of all was read has no data, whatever was declared: nobody looked. Another
 value for a series and instant is a conflict, and then that is no reading: what happened until it is seen in the next.
@@ -26,6 +27,7 @@ from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
 from ledger.domain.samples import Refused
 from ledger.domain.series_readings import kind_of_readings, reading_places
+from ledger.domain.step_places import StepPlaces
 from ledger.domain.window import Cell, Window, counting
 from ledger.errors import ImplausibleCounts
 
@@ -91,12 +93,17 @@ class CounterBook(FactBook[CounterRow]):
     """The readings that reach into one period."""
 
     kind = COUNTER_FACTS
+    looks_around = True
 
     def _cells(self, objective: Objective, windows: Sequence[Window]) -> Sequence[Cell | None]:
         source = objective.source
         all_of, part_of = self._counters(source.total), self._counters(source.good or source.bad)
-        total, part = self._by_window(all_of), self._by_window(part_of)
+        declared = self._declared(windows)
+        total = self._by_window(source.total, all_of, windows, declared)
         looked = {at for at_ns in all_of.read_at() for at in self._windows_of(Interval(at_ns - 1, at_ns))}
+        looked |= total.keys()
+        with_data = [each and at in looked for at, each in enumerate(declared)]
+        part = self._by_window(source.good or source.bad, part_of, windows, with_data)
         found: list[Cell | None] = []
         for at in range(len(windows)):
             with counting(objective.id, windows[at].interval):
@@ -106,7 +113,7 @@ class CounterBook(FactBook[CounterRow]):
 
     def _places(self) -> Mapping[str, Iterable[Interval]]:
         places = reading_places(self._rows, _series)
-        return {self.kind.identity(row): found for row, found in places}
+        return {self.kind.identity(row): found + self._moved_with(_series(row), row.at_ns) for row, found in places}
 
     def _counters(self, name: str | None) -> Counters:
         found = Counters()
@@ -115,13 +122,17 @@ class CounterBook(FactBook[CounterRow]):
                 found.add(row.series, row.at_ns, row.value, row.start_ns)
         return found
 
-    def _by_window(self, counters: Counters) -> dict[int, int]:
-        """The steps seen in each window, without those seen in excluded time. All are whole: so are the readings."""
+    def _by_window(
+        self, name: str | None, counters: Counters, windows: Sequence[Window], with_data: Sequence[bool]
+    ) -> dict[int, int]:
+        """The steps that count in each window. All are whole: so are the readings."""
+        places = StepPlaces([window.interval for window in windows], self._excluded, with_data)
         found: dict[int, int] = {}
-        for _, at_ns, size in counters.steps(self._period.interval):
-            if self._excluded.position(at_ns - 1) is None:
-                (window,) = self._windows_of(Interval(at_ns - 1, at_ns))
+        for series, at_ns, size, since_ns in counters.steps(self._period.interval):
+            window = places.place((name, series), since_ns, at_ns)
+            if window is not None:
                 found[window] = found.get(window, 0) + int(size)
+        self._moved += places.moved
         return found
 
 

@@ -31,11 +31,12 @@ class _Reading(NamedTuple):
 
 
 class Step(NamedTuple):
-    """By how much a series rose, and the instant at which that was seen."""
+    """By how much a series rose, the instant at which that was seen, and the one since which it did."""
 
     series: Hashable
     at_ns: int
     size: Fraction
+    since_ns: int
 
 
 class Counters:
@@ -85,11 +86,11 @@ class Counters:
         counted = readings[max(before - 1, 0) :]
         first = counted[0]
         began_here = first.start_ns is not None and within.start_ns <= first.start_ns and first.at_ns > within.start_ns
-        if began_here:
-            yield Step(series, first.at_ns, first.value)
+        if began_here and first.start_ns is not None:
+            yield Step(series, first.at_ns, first.value, first.start_ns)
         for earlier, later in pairwise(counted):
             from_value = Fraction(0) if _restarted(series, earlier, later) else earlier.value
-            yield Step(series, later.at_ns, later.value - from_value)
+            yield Step(series, later.at_ns, later.value - from_value, earlier.at_ns)
 
 
 def _restarted(series: Hashable, earlier: _Reading, later: _Reading) -> bool:

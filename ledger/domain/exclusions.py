@@ -70,8 +70,17 @@ class Excluded:
 
     def position(self, instant_ns: int) -> int | None:
         """Which of ``rulings`` takes an instant out; None: none does."""
+        found = self._holding(instant_ns)
+        return None if found is None else found[1]
+
+    def part_at(self, instant_ns: int) -> Interval | None:
+        """The part that an instant lies in; None: in none."""
+        found = self._holding(instant_ns)
+        return None if found is None else found[0]
+
+    def _holding(self, instant_ns: int) -> tuple[Interval, int] | None:
         at = bisect_right(self.parts, instant_ns, key=_part_start) - 1
-        return self.parts[at][1] if at >= 0 and instant_ns in self.parts[at][0] else None
+        return self.parts[at] if at >= 0 and instant_ns in self.parts[at][0] else None
 
     def touching(self, interval: Interval) -> tuple[Ruled, ...]:
         """The rulings whose honoured part shares an instant with ``interval``."""

@@ -11,7 +11,7 @@ settled until a usable row stands in its place.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -31,6 +31,7 @@ from ledger.domain.observation import (
     request_id_digest,
 )
 from ledger.domain.samples import Refused
+from ledger.domain.step_places import Moved
 from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import ImplausibleCounts
 
@@ -115,6 +116,8 @@ class FactBook(ABC, Generic[R]):
     """
 
     kind: ClassVar[FactKind[Any]]
+    looks_around: ClassVar[bool] = False
+    """Whether what a window counts may depend on which others are observed (``StepPlaces``)."""
 
     def __init__(
         self,
@@ -136,6 +139,7 @@ class FactBook(ABC, Generic[R]):
         # Of each batch its usable rows; the first takes rows that are added one by one.
         self._batches: list[list[R]] = [[]]
         self._implausible: list[tuple[R, Refused]] = []
+        self._moved: list[Moved] = []
 
     def declare(self, spans: Sequence[Interval]) -> None:
         """Windows are observed in these spans, instead of those given before."""
@@ -176,6 +180,7 @@ class FactBook(ABC, Generic[R]):
         Raises ``ImplausibleCounts`` where what came cannot be, or a rejected count stands unanswered.
         """
         self._require_answers()
+        self._moved.clear()
         cells = {
             index: self._cells(objective, judged)
             for index, objective in enumerate(self._agreement.objectives)
@@ -203,6 +208,14 @@ class FactBook(ABC, Generic[R]):
     def _stands_with(self, row: R) -> str:
         """What a row is one of, where what becomes of several rows is decided together; else what it is."""
         return self.kind.identity(row)
+
+    def _declared(self, windows: Sequence[Window]) -> list[bool]:
+        """Of each window, whether logs of this kind are declared complete in it."""
+        return [self._spans is None or covered(window.interval, self._spans) for window in windows]
+
+    def _moved_with(self, series: Hashable, at_ns: int) -> list[Interval]:
+        """The windows of moved steps that begin or end with the reading of a series at an instant."""
+        return [each.within for each in self._moved if each.series == series and at_ns in (each.since_ns, each.at_ns)]
 
     def _windows_of(self, span: Interval) -> range:
         """The windows that a time touches."""
@@ -238,9 +251,9 @@ class FactBook(ABC, Generic[R]):
     def _window(self, window: Window, cells: Mapping[int, Cell | None]) -> Window:
         if window.state is not WindowState.OBSERVED:
             return window
-        unseen = self._spans is not None and not covered(window.interval, self._spans)
+        (declared,) = self._declared([window])
         found = [cells.get(index, cell) for index, cell in enumerate(window.cells)]
-        if unseen or None in found:
+        if not declared or None in found:
             return Window(window.interval, WindowState.NO_DATA, tuple(Cell(0, 0) for _ in window.cells))
         return Window(window.interval, window.state, tuple(each for each in found if each is not None))
 

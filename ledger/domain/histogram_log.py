@@ -31,6 +31,7 @@ from ledger.domain.objective import Objective
 from ledger.domain.observation import Reason
 from ledger.domain.samples import Refused
 from ledger.domain.series_readings import kind_of_readings, reading_places
+from ledger.domain.step_places import StepPlaces
 from ledger.domain.window import MAX_COUNT, Cell, Window, counting
 from ledger.errors import ImplausibleCounts
 
@@ -129,19 +130,22 @@ class HistogramBook(FactBook[HistogramRow]):
     """The readings that reach into one period."""
 
     kind = HISTOGRAM_FACTS
+    looks_around = True
 
     def _cells(self, objective: Objective, windows: Sequence[Window]) -> Sequence[Cell | None]:
         threshold = Fraction(objective.threshold_ns or 0, SECOND_NS)
         sums: dict[int, list[int]] = {}
+        places = StepPlaces([window.interval for window in windows], self._excluded, self._declared(windows))
         for readings in self._readings(objective.source.histogram):
             for each in readings:
                 for at in self._windows_of(Interval(each.at_ns - 1, each.at_ns)):
                     sums.setdefault(at, [0, 0, 0])
-            for at_ns, step in _steps(readings, self._period.interval):
-                if self._excluded.position(at_ns - 1) is None:
-                    (at,) = self._windows_of(Interval(at_ns - 1, at_ns))
-                    with counting(objective.id, windows[at].interval):
-                        _add(sums[at], step.within(threshold))
+            for since_ns, at_ns, step in _steps(readings, self._period.interval):
+                placed = places.place((objective.source.histogram, readings[0].series), since_ns, at_ns)
+                if placed is not None:
+                    with counting(objective.id, windows[placed].interval):
+                        _add(sums.setdefault(placed, [0, 0, 0]), step.within(threshold))
+        self._moved += places.moved
         for at_ns, sketches in self._sketched(objective.source.histogram):
             for at in self._windows_of(Interval(at_ns - 1, at_ns)):
                 counts = sums.setdefault(at, [0, 0, 0])
@@ -152,7 +156,7 @@ class HistogramBook(FactBook[HistogramRow]):
 
     def _places(self) -> Mapping[str, Iterable[Interval]]:
         places = reading_places(self._rows, _series)
-        return {self.kind.identity(row): found for row, found in places}
+        return {self.kind.identity(row): found + self._moved_with(_series(row), row.at_ns) for row, found in places}
 
     def _readings(self, name: str | None) -> Iterator[list[_Reading]]:
         """Of each series its readings up to the end of the period, in order, without those in conflict."""
@@ -196,8 +200,8 @@ def _add(counts: list[int], cell: Cell) -> None:
         counts[place] += count
 
 
-def _steps(readings: Sequence[_Reading], within: Interval) -> Iterator[tuple[int, Histogram]]:
-    """What was seen at each reading of a span, from the last one before it, or else from the first in it."""
+def _steps(readings: Sequence[_Reading], within: Interval) -> Iterator[tuple[int, int, Histogram]]:
+    """What was seen at each reading of a span, and since when: from the last one before it, or else from the first."""
     before = sum(each.at_ns <= within.start_ns for each in readings)
     counted = readings[max(before - 1, 0) :]
     first = counted[0] if counted else None
@@ -207,9 +211,10 @@ def _steps(readings: Sequence[_Reading], within: Interval) -> Iterator[tuple[int
         and within.start_ns <= first.start_ns
         and within.start_ns < first.at_ns
     ):
-        yield first.at_ns, first.found
+        yield first.start_ns, first.at_ns, first.found
     for earlier, later in pairwise(counted):
-        yield later.at_ns, later.found if _restarted(earlier, later) else _difference(earlier, later)
+        found = later.found if _restarted(earlier, later) else _difference(earlier, later)
+        yield earlier.at_ns, later.at_ns, found
 
 
 def _restarted(earlier: _Reading, later: _Reading) -> bool:

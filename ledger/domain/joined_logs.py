@@ -1,8 +1,8 @@
 """The windows that the logs of several kinds come to together.
 
 A window is observed where every log has it, which is known when the last log was looked at. What others count may
-depend on it: of an id in conflict a body in an observed window counts, and a failure in a window without data opens no
-repeat window.
+depend on it: of an id in conflict a body in an observed window counts, a failure in a window without data opens no
+repeat window, and a step of a series that was seen in one counts before it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def joined(evaluator: Evaluator, books: Sequence[Book]) -> tuple[Window, ...]:
     Raises ``ImplausibleCounts`` where what came cannot be.
     """
     windows = _through(evaluator, books)
-    looking_around = evaluator.looks_around or any(isinstance(book, SampleBook) and book.in_conflict for book in books)
+    looking_around = any(each.looks_around for each in (evaluator, *books))
     if looking_around and any(window.state is WindowState.NO_DATA for window in windows):
         observed = [window.interval for window in windows if window.state is WindowState.OBSERVED]
         for each in (evaluator, *books):

@@ -148,7 +148,7 @@ class SampleBook:
             self.add(row, within=within)
 
     @property
-    def in_conflict(self) -> bool:
+    def looks_around(self) -> bool:
         """Whether an id came with two bodies: what it counts may depend on which windows are observed."""
         return bool(self._conflicts)
 

@@ -186,7 +186,8 @@ def test_an_implausible_reading_blocks_its_period_until_a_usable_one_stands_ther
 def test_steps_seen_in_excluded_time_leave_both_sides() -> None:
     maintenance = {"classes": [{"id": "rotation", "reason": "new hardware"}]}
     of = desk_of([PROMISE], coverage_floor="1", maintenance=maintenance)
-    hand(of, *hourly(0, 10, 20, 30), reading(ERRORS, 0, 0), reading(ERRORS, 1.5, 3), reading(TOTAL, 1.5, 13))
+    hand(of, *hourly(0, 10, 20, 30), reading(TOTAL, 1.5, 13))
+    hand(of, reading(ERRORS, 0, 0), reading(ERRORS, 1, 0), reading(ERRORS, 1.5, 3))
     start_ns = of.period.interval.start_ns
     asked = AskedExclusion(
         id="t-1",
@@ -200,6 +201,49 @@ def test_steps_seen_in_excluded_time_leave_both_sides() -> None:
     )
     ExclusionDesk(of.database, of.attestor, of.clock).record(of.register().sla_id, asked)
     assert cells(of, 3) == [Cell(10, 0), Cell(7, 0), Cell(10, 0)]
+
+
+def excluding_hour(of: Desk, hour: float) -> None:
+    start_ns = of.period.interval.start_ns + round(hour * 3600) * 10**9
+    asked = AskedExclusion(
+        id="t-2",
+        clause="rotation",
+        from_ns=start_ns,
+        to_ns=start_ns + 3600 * 10**9,
+        reason="new racks",
+        ticket="CHG-2",
+        announced_at_ns=None,
+        approved_by="board",
+    )
+    ExclusionDesk(of.database, of.attestor, of.clock).record(of.register().sla_id, asked)
+
+
+def test_no_error_is_sent_into_excluded_time_by_another_value_for_the_reading_before_it() -> None:
+    """The errors of the second hour were read as it ended, and the third one is excluded afterwards."""
+    of = desk_of([PROMISE], coverage_floor="1", maintenance={"classes": [{"id": "rotation", "reason": "new hardware"}]})
+    errors = [reading(ERRORS, hour, value) for hour, value in enumerate([0, 0, 5, 5, 5])]
+    hand(of, *hourly(0, 10, 20, 30, 40), *errors)
+    excluding_hour(of, 2)
+    honest = [Cell(10, 0), Cell(5, 5), Cell(0, 0), Cell(10, 0)]
+    assert cells(of, 4) == honest
+    later = hand(of, reading(ERRORS, 2, 3)).batch
+    assert (later.counts.conflicts, cells(of, 4)) == (1, honest)
+    # Not even where the requests of that hour are in doubt as well: both steps count before the exclusion.
+    hand(of, reading(TOTAL, 2, 19))
+    assert cells(of, 4) == [Cell(10, 0), Cell(15, 5), Cell(0, 0), Cell(10, 0)]
+
+
+def test_nor_into_an_hour_without_data() -> None:
+    """Nobody reads the counter of all in the third hour any more, once two values of it are in conflict."""
+    of = fresh()
+    errors = [reading(ERRORS, hour, value) for hour, value in enumerate([0, 0, 5, 5, 5])]
+    hand(of, *hourly(0, 10, 20, 30, 40), *errors)
+    hand(of, reading(ERRORS, 2, 3), reading(TOTAL, 3, 29))
+    assert cells(of, 4) == [Cell(10, 0), Cell(5, 5), Cell(0, 0), Cell(20, 0)]
+    with of.database.read() as tx:
+        events = list(tx.events.stream(windows_stream(of.register().sla_id, of.period.first)))
+    last = {event.payload["index"]: event.payload for event in events}
+    assert (last[2]["state"], len(last[1]["inputs"])) == ("no_data", 2)
 
 
 def test_a_window_names_the_batches_that_its_steps_stand_on() -> None:

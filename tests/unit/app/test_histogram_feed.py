@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from ledger.app.exclusions import AskedExclusion, ExclusionDesk
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
 from ledger.domain.observation import Reason, RowRejection
 from ledger.domain.window import Cell, WindowState
@@ -274,3 +275,26 @@ def test_any_order_and_any_split_give_the_same_statement(orders: tuple[list[Any]
         except ImplausibleCounts as refused:
             results.append(refused.code)
     assert results[0] == results[1]
+
+
+def test_no_slow_answer_is_sent_into_excluded_time_by_another_value_for_the_reading_before_it() -> None:
+    maintenance = {"classes": [{"id": "rotation", "reason": "new hardware"}]}
+    of = desk_of([PROMISE], coverage_floor="1", maintenance=maintenance)
+    steady = [reading(hour, "b", le1=0, all=0) for hour in range(4)]
+    hand(of, *steady, reading(0, le1=0, all=0), reading(1, le1=10, all=10), reading(2, le1=10, all=20))
+    hand(of, reading(3, le1=10, all=20))
+    asked = AskedExclusion(
+        id="t-1",
+        clause="rotation",
+        from_ns=DAY_NS + 2 * 3600 * 10**9,
+        to_ns=DAY_NS + 3 * 3600 * 10**9,
+        reason="new racks",
+        ticket="CHG-1",
+        announced_at_ns=None,
+        approved_by="board",
+    )
+    ExclusionDesk(of.database, of.attestor, of.clock).record(of.register().sla_id, asked)
+    honest = [Cell(10, 0), Cell(0, 10), Cell(0, 0)]
+    assert cells(of, 3) == honest
+    hand(of, reading(2, le1=11, all=20))
+    assert cells(of, 3) == honest

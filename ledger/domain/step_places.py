@@ -1,0 +1,47 @@
+"""In which window a step of a series counts: in the one in which it was seen.
+
+Where that instant is excluded, or its window has no data, the step counts at the last instant of its own time that is
+neither. For what happened before a reading that is missing, or in conflict, is seen at the next one: whoever sends
+another value for a reading, so that the next one lies in a maintenance, would get rid of the failures before it. What
+lies in such time whole counts nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from ledger.domain.exclusions import Excluded
+from ledger.domain.interval import Interval
+
+
+class Moved(NamedTuple):
+    """A step that counts in another window than the one in which it was seen."""
+
+    series: Hashable
+    since_ns: int
+    at_ns: int
+    within: Interval
+
+
+class StepPlaces:
+    """Places steps in the windows of a period; ``with_data`` says of each whether it has any."""
+
+    def __init__(self, windows: Sequence[Interval], excluded: Excluded, with_data: Sequence[bool]) -> None:
+        self._windows, self._excluded, self._with_data = windows, excluded, with_data
+        self._start_ns = windows[0].start_ns
+        self._step_ns = windows[0].duration_ns
+        self.moved: list[Moved] = []
+
+    def place(self, series: Hashable, since_ns: int, at_ns: int) -> int | None:
+        """The window of what happened after ``since_ns`` up to and with ``at_ns``; None: it counts nowhere."""
+        instant_ns = at_ns
+        while instant_ns > max(since_ns, self._start_ns):
+            part = self._excluded.part_at(instant_ns - 1)
+            window = (instant_ns - 1 - self._start_ns) // self._step_ns
+            if part is None and self._with_data[window]:
+                if instant_ns != at_ns:
+                    self.moved.append(Moved(series, since_ns, at_ns, self._windows[window]))
+                return window
+            instant_ns = self._windows[window].start_ns if part is None else part.start_ns
+        return None
