@@ -5,8 +5,10 @@ the source's logs. It looks back, because nobody knows what he will have recorde
 declared span of a batch covers has no data, with or without rows: a row proves that one request came, and not that no
 other one was lost while the collector was down. Covered time without rows is idle.
 
-An id that comes with several bodies covers what all of them cover, in the period that is judged: so the order in which
-heartbeats come, and how they are cut into batches, changes nothing.
+An id that comes with several bodies covers what any of them covers: a source that could take back what it said would
+have bad windows without data, or a whole period withheld, by contradicting itself once it knows how they went. And
+whoever wants to cover more needs no old id for it. So the order in which heartbeats come, and how they are cut into
+batches, changes nothing.
 """
 
 from __future__ import annotations
@@ -49,39 +51,29 @@ class HeartbeatBook:
     def __init__(self, agreement: Agreement, period: Period) -> None:
         self._agreement = agreement
         self._period = period.interval
-        self._found: dict[str, Interval | None] = {}
-        self._ids: dict[str, set[str]] = {}
+        self._of_batch: dict[str, set[Interval]] = {}
 
     def add_all(self, rows: HeartbeatRows, *, handed_in_ns: int, batch: str = "") -> Iterator[RowRejection]:
         """Take the heartbeats of one batch; those that cannot be used come back. One that does not reach into the
         period is passed over."""
-        ids = self._ids.setdefault(batch, set())
+        covered = self._of_batch.setdefault(batch, set())
         for row in rows:
             if isinstance(row, RowRejection):
                 yield row
             elif (why := refused(self._agreement, row, handed_in_ns)) is not None:
                 yield why
             elif clip(row.interval, self._period) is not None:
-                self._take(row)
-                ids.add(row.heartbeat_id)
+                covered.add(row.interval)
 
     def __len__(self) -> int:
-        """How many ids it holds."""
-        return len(self._found)
+        """How many heartbeats it holds."""
+        return sum(map(len, self._of_batch.values()))
 
     @property
     def spans(self) -> list[Interval]:
-        """What is covered, one interval for each id; some of them may reach out of the period."""
-        return [interval for interval in self._found.values() if interval is not None]
+        """What is covered, heartbeat by heartbeat; some of them may reach out of the period."""
+        return sorted(set[Interval]().union(*self._of_batch.values()), key=lambda each: (each.start_ns, each.end_ns))
 
     def batches(self) -> list[Batch]:
         """The batches that show the time to be covered; no count of a window stands on them."""
-        return [
-            Batch(digest, (), union(span for each in ids if (span := self._found[each]) is not None))
-            for digest, ids in self._ids.items()
-        ]
-
-    def _take(self, row: HeartbeatRow) -> None:
-        # With one body again this is the interval it was; with another, what both say.
-        known = self._found.get(row.heartbeat_id, row.interval)
-        self._found[row.heartbeat_id] = None if known is None else clip(known, row.interval)
+        return [Batch(digest, (), union(spans)) for digest, spans in self._of_batch.items()]

@@ -194,6 +194,20 @@ def test_late_heartbeats_restate_what_was_withheld_without_them() -> None:
     assert newest(desk).version == 2
 
 
+def test_no_bad_period_is_withheld_by_contradicting_the_heartbeats_that_covered_it() -> None:
+    """Of a day that was settled with a credit the source says anew what each of them covers, a second each."""
+    desk = make()
+    hand(desk, row("a", at(5), error_code=500))
+    hand(desk, *WHOLE_DAY)
+    close(desk)
+    settle(desk)
+    credit = newest(desk).settlement.credit
+    assert credit
+    assert verdicts(hand(desk, *(beat(f"h{hour}", hour, 1) for hour in range(1, 25)))) == (0, 0, 24, 0)
+    settle(desk)
+    assert (newest(desk).version, newest(desk).settlement.credit) == (1, credit)
+
+
 def test_heartbeats_of_a_closed_period_are_taken_until_its_deadline() -> None:
     desk = make()
     hand(desk, *WHOLE_DAY)
