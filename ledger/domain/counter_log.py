@@ -8,16 +8,18 @@ of the next begin. Readings from before the period are where its first steps beg
 
 A window in which no series of the counter of all was read has no data, whatever was declared: nobody looked. Another
 value for a series and instant is a conflict, and then that is no reading: what happened until it is seen in the next.
+So no failure is lost by a reading that is missing or contradicted, nor a window that somebody looked at.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.counters import Counters
+from ledger.domain.counters import Counters, Step
 from ledger.domain.feeds import FactBook, Shown
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
@@ -97,13 +99,14 @@ class CounterBook(FactBook[CounterRow]):
 
     def _cells(self, objective: Objective, windows: Sequence[Window]) -> Sequence[Cell | None]:
         source = objective.source
-        all_of, part_of = self._counters(source.total), self._counters(source.good or source.bad)
-        declared = self._declared(windows)
-        total = self._by_window(source.total, all_of, windows, declared)
+        places = StepPlaces([window.interval for window in windows], self._excluded, self._declared(windows))
+        all_of = self._counters(source.total)
+        steps = self._placed(source.total, all_of, places)
+        total = _sums(steps)
+        part = _sums(self._placed_with(steps, total, source.good or source.bad, places))
+        self._moved += places.moved
         looked = {at for at_ns in all_of.read_at() for at in self._windows_of(Interval(at_ns - 1, at_ns))}
         looked |= total.keys()
-        with_data = [each and at in looked for at, each in enumerate(declared)]
-        part = self._by_window(source.good or source.bad, part_of, windows, with_data)
         found: list[Cell | None] = []
         for at in range(len(windows)):
             with counting(objective.id, windows[at].interval):
@@ -122,18 +125,56 @@ class CounterBook(FactBook[CounterRow]):
                 found.add(row.series, row.at_ns, row.value, row.start_ns)
         return found
 
-    def _by_window(
-        self, name: str | None, counters: Counters, windows: Sequence[Window], with_data: Sequence[bool]
-    ) -> dict[int, int]:
-        """The steps that count in each window. All are whole: so are the readings."""
-        places = StepPlaces([window.interval for window in windows], self._excluded, with_data)
-        found: dict[int, int] = {}
-        for series, at_ns, size, since_ns in counters.steps(self._period.interval):
-            window = places.place((name, series), since_ns, at_ns)
+    def _placed(self, name: str | None, counters: Counters, places: StepPlaces) -> list[_Placed]:
+        """The steps of a counter that count, each with its window."""
+        found = []
+        for step in counters.steps(self._period.interval):
+            window = places.place((name, step.series), step.since_ns, step.at_ns)
             if window is not None:
-                found[window] = found.get(window, 0) + int(size)
-        self._moved += places.moved
+                found.append(_Placed(step, window))
         return found
+
+    def _placed_with(
+        self, all_of: Sequence[_Placed], total: Mapping[int, int], name: str | None, places: StepPlaces
+    ) -> list[_Placed]:
+        """The steps of what is good, or bad, by the windows in which all of their time counts.
+
+        Where the counter of all was not read with the other one, or its reading is in conflict, its step ends at a
+        later reading, and there both count. Where it ends in no reading of this period, what was seen here counts in
+        the last window before.
+        """
+        by_end = sorted(all_of, key=lambda each: each.step.at_ns)
+        found = []
+        for step in self._counters(name).steps(self._period.interval):
+            series = name, step.series
+            if places.excludes(step.since_ns, step.at_ns):
+                continue
+            window = places.place(series, step.since_ns, step.at_ns)
+            if window not in total:
+                first = bisect_left(by_end, step.at_ns, key=lambda each: each.step.at_ns)
+                holding = (each.window for each in by_end[first:] if each.step.since_ns < step.at_ns)
+                before = [] if window is None else [at for at in total if at < window]
+                window = next(holding, max(before, default=window))
+                if window is not None:
+                    places.move(series, step.since_ns, step.at_ns, window)
+            if window is not None:
+                found.append(_Placed(step, window))
+        return found
+
+
+class _Placed(NamedTuple):
+    """A step and the window in which it counts."""
+
+    step: Step
+    window: int
+
+
+def _sums(steps: Iterable[_Placed]) -> dict[int, int]:
+    """By window. All steps are whole: so are the readings."""
+    found: dict[int, int] = {}
+    for step, window in steps:
+        found[window] = found.get(window, 0) + int(step.size)
+    return found
 
 
 def _cell(part: int, valid: int, *, counts_good: bool) -> Cell:

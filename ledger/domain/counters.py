@@ -71,8 +71,8 @@ class Counters:
             yield from self._steps_of(series, readings, within)
 
     def read_at(self) -> set[int]:
-        """The instants at which a series was read."""
-        return {at_ns for found in self._series.values() for at_ns, each in found.items() if each is not None}
+        """The instants at which a series was read; a reading in conflict shows that somebody looked, too."""
+        return {at_ns for found in self._series.values() for at_ns in found}
 
     def _readings(self, within: Interval) -> Iterator[tuple[Hashable, list[_Reading]]]:
         for series, by_instant in self._series.items():

@@ -136,10 +136,12 @@ class HistogramBook(FactBook[HistogramRow]):
         threshold = Fraction(objective.threshold_ns or 0, SECOND_NS)
         sums: dict[int, list[int]] = {}
         places = StepPlaces([window.interval for window in windows], self._excluded, self._declared(windows))
-        for readings in self._readings(objective.source.histogram):
-            for each in readings:
-                for at in self._windows_of(Interval(each.at_ns - 1, each.at_ns)):
+        for row in self._rows:
+            # A reading in conflict shows that somebody looked, too.
+            if row.histogram == objective.source.histogram and row.sketch is None:
+                for at in self._windows_of(Interval(row.at_ns - 1, row.at_ns)):
                     sums.setdefault(at, [0, 0, 0])
+        for readings in self._readings(objective.source.histogram):
             for since_ns, at_ns, step in _steps(readings, self._period.interval):
                 placed = places.place((objective.source.histogram, readings[0].series), since_ns, at_ns)
                 if placed is not None:

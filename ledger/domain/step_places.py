@@ -35,13 +35,29 @@ class StepPlaces:
 
     def place(self, series: Hashable, since_ns: int, at_ns: int) -> int | None:
         """The window of what happened after ``since_ns`` up to and with ``at_ns``; None: it counts nowhere."""
-        instant_ns = at_ns
-        while instant_ns > max(since_ns, self._start_ns):
-            part = self._excluded.part_at(instant_ns - 1)
+        instant_ns = self._not_excluded(since_ns, at_ns)
+        while instant_ns is not None:
             window = (instant_ns - 1 - self._start_ns) // self._step_ns
-            if part is None and self._with_data[window]:
+            if self._with_data[window]:
                 if instant_ns != at_ns:
-                    self.moved.append(Moved(series, since_ns, at_ns, self._windows[window]))
+                    self.move(series, since_ns, at_ns, window)
                 return window
-            instant_ns = self._windows[window].start_ns if part is None else part.start_ns
+            instant_ns = self._not_excluded(since_ns, self._windows[window].start_ns)
+        return None
+
+    def move(self, series: Hashable, since_ns: int, at_ns: int, window: int) -> None:
+        """Note that a step counts in another window than the one in which it was seen."""
+        self.moved.append(Moved(series, since_ns, at_ns, self._windows[window]))
+
+    def excludes(self, since_ns: int, at_ns: int) -> bool:
+        """Whether a step lies in excluded time whole."""
+        return self._not_excluded(since_ns, at_ns) is None
+
+    def _not_excluded(self, since_ns: int, at_ns: int) -> int | None:
+        """The last instant of a step's time in this period that is not excluded."""
+        while at_ns > max(since_ns, self._start_ns):
+            part = self._excluded.part_at(at_ns - 1)
+            if part is None:
+                return at_ns
+            at_ns = part.start_ns
         return None

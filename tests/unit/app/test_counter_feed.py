@@ -152,8 +152,8 @@ def test_a_conflict_is_no_reading_and_takes_a_wrong_one_out() -> None:
     assert (event.payload["format"], event.payload["rows"]["accepted"]) == ("counters", 4)
     found = hand(of, reading(TOTAL, 2, 20))
     assert found.batch.counts.conflicts == 1
-    assert judge(of)[1].state is WindowState.NO_DATA
-    assert judge(of)[2].cells == (Cell(20, 0),)
+    assert judge(of)[1].state is WindowState.OBSERVED
+    assert cells(of, 3) == [Cell(10, 0), Cell(0, 0), Cell(20, 0)]
 
 
 def test_more_than_a_window_holds_names_the_objective_and_the_window() -> None:
@@ -233,17 +233,32 @@ def test_no_error_is_sent_into_excluded_time_by_another_value_for_the_reading_be
     assert cells(of, 4) == [Cell(10, 0), Cell(15, 5), Cell(0, 0), Cell(10, 0)]
 
 
-def test_nor_into_an_hour_without_data() -> None:
-    """Nobody reads the counter of all in the third hour any more, once two values of it are in conflict."""
+def test_errors_count_where_the_requests_of_their_time_do() -> None:
+    """Both counters are read every hour, but for the one of all after the third."""
+    of = fresh()
+    errors = [reading(ERRORS, hour, value) for hour, value in enumerate([0, 0, 2, 5, 5])]
+    hand(of, *hourly(0, 10, 20), reading(TOTAL, 4, 40), *errors)
+    assert [window.state for window in judge(of)[:4]] == [*[WindowState.OBSERVED] * 2, "no_data", "observed"]
+    assert cells(of, 4) == [Cell(10, 0), Cell(8, 2), Cell(0, 0), Cell(17, 3)]
+
+
+def test_nobody_gets_rid_of_errors_or_of_a_window_by_contradicting_readings() -> None:
+    """The errors of the second hour, then the requests of the next: all that is left is when it was seen."""
     of = fresh()
     errors = [reading(ERRORS, hour, value) for hour, value in enumerate([0, 0, 5, 5, 5])]
     hand(of, *hourly(0, 10, 20, 30, 40), *errors)
+    assert cells(of, 4) == [Cell(10, 0), Cell(5, 5), Cell(10, 0), Cell(10, 0)]
     hand(of, reading(ERRORS, 2, 3), reading(TOTAL, 3, 29))
-    assert cells(of, 4) == [Cell(10, 0), Cell(5, 5), Cell(0, 0), Cell(20, 0)]
-    with of.database.read() as tx:
-        events = list(tx.events.stream(windows_stream(of.register().sla_id, of.period.first)))
-    last = {event.payload["index"]: event.payload for event in events}
-    assert (last[2]["state"], len(last[1]["inputs"])) == ("no_data", 2)
+    assert cells(of, 4) == [Cell(10, 0), Cell(10, 0), Cell(0, 0), Cell(15, 5)]
+    assert {window.state for window in judge(of)[:4]} == {WindowState.OBSERVED}
+
+
+def test_at_the_end_of_a_period_errors_count_in_its_last_hour_with_requests() -> None:
+    of = fresh()
+    errors = [reading(ERRORS, hour, value) for hour, value in [(22, 0), (23, 0), (24, 5)]]
+    requests = [reading(TOTAL, hour, value) for hour, value in [(22, 0), (23, 10), (24, 20), (24, 19), (25, 30)]]
+    hand(of, *requests, *errors)
+    assert [window.cells[0] for window in judge(of)[22:]] == [Cell(5, 5), Cell(0, 0)]
 
 
 def test_a_window_names_the_batches_that_its_steps_stand_on() -> None:

@@ -129,7 +129,7 @@ def test_a_conflict_is_no_reading() -> None:
     of = fresh()
     hand(of, reading(0, le1=0, all=0), reading(1, le1=4, all=4), reading(2, le1=6, all=7))
     assert hand(of, reading(1, le1=5, all=5)).batch.counts.conflicts == 1
-    assert judge(of)[0].state is WindowState.NO_DATA
+    assert judge(of)[0].state is WindowState.OBSERVED
     assert judge(of)[1].cells == (Cell(6, 1),)
 
 
