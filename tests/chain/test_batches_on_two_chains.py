@@ -8,13 +8,13 @@ from typing import NoReturn
 
 import pytest
 
-from ledger.anchor.batches import BatchRegistry
 from ledger.anchor.sender import Sender
 from ledger.attest.batch import Batch, batch_node
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.wiring.chain import RpcChain
 from tests.chain.conftest import ACCOUNTS, chain_of
 from tests.support.anvil import Anvil, AnvilMissing, running_anvil
+from tests.support.batches import BatchRegistry
 from tests.support.settled import Settled
 
 pytestmark = pytest.mark.slow

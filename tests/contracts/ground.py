@@ -16,7 +16,6 @@ from web3.exceptions import Web3Exception
 from web3.types import TxReceipt
 
 from ledger.anchor.abi import ContractName, contract_build
-from ledger.anchor.batches import BatchRegistry
 from ledger.anchor.chain import AnchorChain, DeployedVerifier, RecordOutcome, Statement, signals_hash
 from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.registration import sign_registration, sla_id
@@ -25,6 +24,7 @@ from ledger.anchor.sender import Call, Sender
 from ledger.app.evidence import Registration
 from tests.contracts.trapdoor import Trapdoor, curve_order
 from tests.support.anvil import running_anvil
+from tests.support.batches import BatchRegistry
 from tests.support.stored import memory_database
 
 SECOND = 10**9

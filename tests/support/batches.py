@@ -1,13 +1,10 @@
-"""Batch roots at the registry: published in the sender's name, bound to a checkpoint of its ledger.
-
-Published is all it means: the registry looks at no proof here.
-"""
+"""The batch side of a registry as its tests look at it: anybody publishes, and what stands there is read back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 from eth_typing import ChecksumAddress
 from eth_utils import keccak, to_canonical_address
@@ -16,11 +13,10 @@ from web3.types import EventData, TxReceipt
 
 from ledger.anchor.abi import contract_build
 from ledger.anchor.logs import read_logs
-from ledger.anchor.sender import Call, Sender
+from ledger.anchor.roots import publishing_call
+from ledger.anchor.sender import Sender
 from ledger.anchor.signers import Signer
 from ledger.merkle.checkpoint import Checkpoint
-
-_ANCHOR_GAS: Final = 120_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +44,6 @@ class BatchRegistry:
         self.registry = registry
         self._contract = w3.eth.contract(address=registry, abi=contract_build("SlaAnchor").abi)
 
-    def anchor_call(self, checkpoint: Checkpoint, batch_root: bytes, effect: str | None = None) -> Call:
-        """The call that publishes a batch."""
-        data = self._contract.encode_abi("anchorBatch", args=[_abi(checkpoint), batch_root])
-        return Call(self.registry, bytes.fromhex(data[2:]), _ANCHOR_GAS, "anchor the batch", effect)
-
     def anchor(
         self,
         issuer: Signer,
@@ -62,11 +53,9 @@ class BatchRegistry:
         now_s: int,
         effect: str | None = None,
     ) -> TxReceipt:
-        """Publish a batch in the name of ``issuer``; the same again changes nothing.
-
-        The registry refuses a checkpoint older than the last of that log, and another root for its size.
-        """
-        return self._sender.send(issuer, self.anchor_call(checkpoint, batch_root, effect), now_s=now_s)
+        """Publish a batch in the name of ``issuer``: without an ``effect`` in a transaction of its own each time."""
+        call = replace(publishing_call(self._contract, checkpoint, batch_root), effect=effect)
+        return self._sender.send(issuer, call, now_s=now_s)
 
     def events_of(self, receipt: TxReceipt) -> tuple[AnchoredBatch, ...]:
         """The batches that a transaction published; none if they stood there before."""
