@@ -6,7 +6,7 @@ error, and nothing of it is noted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from eth_typing import ChecksumAddress
@@ -17,7 +17,7 @@ from ledger.anchor.sender import Sender
 from ledger.anchor.sending_errors import RETRY_AFTER_S
 from ledger.anchor.states import read_heights
 from ledger.anchor.watcher import Watcher
-from ledger.app.chain_port import Heights, Seen
+from ledger.app.chain_port import Among, Heights, Seen
 from ledger.app.evidence import Anchored, Standing
 from ledger.errors import ChainUnavailable
 
@@ -74,9 +74,7 @@ class WatchedRegistry:
         with _asking():
             self._sender.resend(signed_before_s=signed_before_s)
 
-    def events(
-        self, first: int, last: int, *, own: Callable[[str], bool], known: Callable[[str], bool]
-    ) -> Sequence[Seen]:
+    def events(self, first: int, last: int, *, own: Among, known: Among) -> Sequence[Seen]:
         with _asking():
             return Watcher(self._w3, self._registry, own=own, known=known).events(first, last)
 

@@ -6,7 +6,8 @@ its agreements, took its id, or changed the verifiers. Each log is counted once,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from web3.types import LogReceipt
 
 from ledger.anchor.abi import contract_build
 from ledger.anchor.logs import read_logs
-from ledger.app.chain_port import Seen
+from ledger.app.chain_port import Among, Seen
 
 _CHANGES_OF_THE_REGISTRY: Final = frozenset(
     {"VerifierAdded", "VerifierRetired", "Paused", "Unpaused", "RoleGranted", "RoleRevoked", "RoleAdminChanged"}
@@ -25,14 +26,9 @@ _CHANGES_OF_THE_REGISTRY: Final = frozenset(
 
 
 class Watcher:
-    """Reads the events of one registry: ``own`` knows the transactions of this ledger, ``known`` its agreements.
+    """Reads the events of one registry: ``own`` knows the transactions of this ledger, ``known`` its agreements."""
 
-    Both are asked for 0x and 64 hex digits in lower case.
-    """
-
-    def __init__(
-        self, w3: Web3, registry: ChecksumAddress, *, own: Callable[[str], bool], known: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, w3: Web3, registry: ChecksumAddress, *, own: Among, known: Among) -> None:
         self._w3 = w3
         self._registry = registry
         self._contract = w3.eth.contract(address=registry, abi=contract_build("SlaAnchor").abi)
@@ -43,37 +39,43 @@ class Watcher:
         """The registry's events in these blocks, up to the newest by default. Raises ChainUnavailable."""
         last = self._w3.eth.block_number if to_block is None else to_block
         logs = read_logs(self._w3, self._registry, (), from_block, last)
-        return tuple(self._seen(log) for log in logs)
+        found = [self._decoded(log) for log in logs]
+        own = self._own({each.tx_hash for each in found})
+        others = [each.arguments["slaId"] for each in found if each.tx_hash not in own and "slaId" in each.arguments]
+        known = self._known(set(others))
+        return tuple(
+            replace(each, own=True) if each.tx_hash in own else replace(each, concerns=_concerns(each, known))
+            for each in found
+        )
 
-    def _seen(self, log: LogReceipt) -> Seen:
-        name, arguments = self._decoded(log)
-        tx_hash = "0x" + bytes(log["transactionHash"]).hex()
-        own = self._own(tx_hash)
+    def _decoded(self, log: LogReceipt) -> Seen:
+        """An event as of somebody else, about nothing of this ledger."""
+        name, arguments = self._named(log)
         return Seen(
             name=name,
             arguments=arguments,
-            tx_hash=tx_hash,
+            tx_hash="0x" + bytes(log["transactionHash"]).hex(),
             block_number=log["blockNumber"],
             block_hash="0x" + bytes(log["blockHash"]).hex(),
             log_index=log["logIndex"],
-            own=own,
-            concerns=None if own else self._concerns(name, arguments),
+            own=False,
+            concerns=None,
         )
 
-    def _decoded(self, log: LogReceipt) -> tuple[str, dict[str, Any]]:
+    def _named(self, log: LogReceipt) -> tuple[str, dict[str, Any]]:
         name = _names().get(bytes(log["topics"][0])) if log["topics"] else None
         if name is None:
             return "unknown", {"data": "0x" + bytes(log["data"]).hex()}
         event = self._contract.events[name]().process_log(log)
         return name, {key: _plain(value) for key, value in event["args"].items()}
 
-    def _concerns(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        if name in _CHANGES_OF_THE_REGISTRY:
-            return "registry"
-        sla_id = arguments.get("slaId")
-        if sla_id is None or not self._known(sla_id):
-            return None
-        return "registration" if name == "Registered" else "statement"
+
+def _concerns(event: Seen, known: Collection[str]) -> str | None:
+    if event.name in _CHANGES_OF_THE_REGISTRY:
+        return "registry"
+    if event.arguments.get("slaId") not in known:
+        return None
+    return "registration" if event.name == "Registered" else "statement"
 
 
 @cache

@@ -210,7 +210,7 @@ def _log_once(
         with database.begin() as tx:
             if said(tx, statement_id) is not None:
                 return
-            version = sum(1 for _ in tx.events.stream(stream))
+            version = tx.events.length(stream)
             if raw is not None:
                 event = replace(event, payload={**event.payload, "raw_transaction": tx.batches.put(raw)})
             (receipt,) = tx.events.append(stream, [event], expected_version=version)

@@ -7,7 +7,8 @@ at every look: a reorganisation may have put others in their place.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,6 +24,9 @@ SPAN: Final = 20_000
 """Blocks whose logs one look reads at most."""
 REFUSALS: Final = 3
 """Looks in a row that a node refuses a range at before it is left out: nodes that keep no old logs never give them."""
+
+_ASKED: Final = 1000
+"""Transactions that the store is asked for at once: below every database's limit of parameters."""
 
 
 class EventLog:
@@ -57,7 +61,7 @@ class EventLog:
                 f"the node names block {heights.latest} as its newest and has no block {last}", retry_after_s=1
             )
         try:
-            found = self._chain.events(first, last, own=self._is_own, known=self._is_known)
+            found = self._chain.events(first, last, own=self._own, known=self._known)
         except ChainUnavailable as error:
             return self._refused(error, look, first, final)
         self._refusals = 0
@@ -125,24 +129,31 @@ class EventLog:
             tenants = list(tx.views.tenants())
         if event.concerns == "registry":
             return tenants
-        return [tenant for tenant in tenants if self._keeps(tenant, event.arguments["slaId"])]
+        return [tenant for tenant in tenants if self._kept(tenant, [event.arguments["slaId"]])]
 
-    def _is_own(self, tx_hash: str) -> bool:
+    def _own(self, tx_hashes: Collection[str]) -> set[str]:
+        names, found = list(tx_hashes), set[str]()
         with self._database.read() as tx:
-            return tx_hash in tx.chain.states([tx_hash])
+            for start in range(0, len(names), _ASKED):
+                found |= tx.chain.states(names[start : start + _ASKED]).keys()
+        return found
 
-    def _is_known(self, sla_id: str) -> bool:
+    def _known(self, sla_ids: Collection[str]) -> set[str]:
+        if not sla_ids:
+            return set()
         with self._database.read() as tx:
             tenants = tx.views.tenants()
-        return any(self._keeps(tenant, sla_id) for tenant in tenants)
+        return set[str]().union(*(self._kept(tenant, sla_ids) for tenant in tenants))
 
-    def _keeps(self, tenant: str, sla_id: str) -> bool:
-        try:
-            with self._database.of_tenant(tenant).read() as tx:
-                tx.views.agreement(sla_id)
-        except NotFound:
-            return False
-        return True
+    def _kept(self, tenant: str, sla_ids: Collection[str]) -> set[str]:
+        """Those of some agreements that a tenant has."""
+        found = set[str]()
+        with self._database.of_tenant(tenant).read() as tx:
+            for sla_id in sla_ids:
+                with suppress(NotFound):
+                    tx.views.agreement(sla_id)
+                    found.add(sla_id)
+        return found
 
     def _count(self) -> int:
         """All that was logged of others, of every tenant."""
@@ -151,7 +162,7 @@ class EventLog:
         count = 0
         for tenant in tenants:
             with self._database.of_tenant(tenant).read() as tx:
-                count += sum(1 for _ in tx.events.stream(self._stream))
+                count += tx.events.length(self._stream)
         return count
 
 

@@ -11,6 +11,9 @@ from ledger.app.evidence import Standing
 TransactionState: TypeAlias = Literal["submitted", "included", "safe", "finalized", "failed"]
 """How far a transaction has come on its chain. ``failed``: it reverted, or another has its nonce."""
 
+Among: TypeAlias = Callable[[Collection[str]], Collection[str]]
+"""Those of some names, 0x and hex digits in lower case, that it knows."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTransaction:
@@ -268,12 +271,10 @@ class WatchedChain(Protocol):
         """Send again what is stored, was signed before a time (Unix seconds) and is in no block."""
         ...
 
-    def events(
-        self, first: int, last: int, *, own: Callable[[str], bool], known: Callable[[str], bool]
-    ) -> Sequence[Seen]:
+    def events(self, first: int, last: int, *, own: Among, known: Among) -> Sequence[Seen]:
         """What the contract emitted in these blocks, both ends included, each once.
 
-        ``own`` tells whether a transaction is stored here, ``known`` whether an agreement is this ledger's. The error
-        says ``answered`` where the node refuses even the logs of a single block.
+        ``own`` tells which of some transactions are stored here, ``known`` which of some agreements are this ledger's;
+        each is asked once. The error says ``answered`` where the node refuses even the logs of a single block.
         """
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, TypedDict
 
 from ledger.app.chain_port import ChainLook, StateTally, TransactionState
@@ -94,8 +95,20 @@ def read_progress(tx: Transaction, now_ns: int) -> ChainProgress:
 def events_of_others(tx: Transaction, limit: int) -> Sequence[StoredEvent]:
     """What others did at the registries that concerns the tenant, as it was logged, the newest first."""
     streams = (registry_stream(look.chain_id, look.contract) for look in tx.chain_looks.all())
-    found = [event for stream in streams for event in tx.events.stream(stream) if not event.erased]
+    found = [event for stream in streams for event in _newest(tx, stream, limit)]
     return sorted(found, key=lambda event: (event.recorded_at_ns, event.version), reverse=True)[:limit]
+
+
+def _newest(tx: Transaction, stream: str, limit: int) -> list[StoredEvent]:
+    """The last ``limit`` events of a stream that are not erased, read from its end."""
+    found: list[StoredEvent] = []
+    end = tx.events.length(stream)
+    while end and len(found) < limit:
+        start = max(end - limit, 0)
+        page = islice(tx.events.stream(stream, start=start), end - start)
+        found = [event for event in page if not event.erased] + found
+        end = start
+    return found[-limit:]
 
 
 def with_states(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

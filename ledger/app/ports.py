@@ -65,6 +65,10 @@ class EventStore(Protocol):
         """The events of one stream from version ``start`` on, in order; empty where there is none."""
         ...
 
+    def length(self, stream: str) -> int:
+        """How many events one stream has: the next one's version."""
+        ...
+
     def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
         """Up to ``limit`` events from ``seq`` on, in log order."""
         ...

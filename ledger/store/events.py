@@ -27,7 +27,7 @@ from ledger.store.appending import (
     requested,
     require_same_request,
 )
-from ledger.store.placing import Order, Placing
+from ledger.store.placing import Order, Placing, stream_head
 from ledger.store.projections import types_beside
 
 _PAGE = 1000
@@ -123,6 +123,10 @@ class SqlEvents:
         while found := self._fetch(page, start=start):
             yield from found
             start = found[-1].version + 1
+
+    def length(self, stream: str) -> int:
+        head = stream_head(self._connection, self._tenant, stream)
+        return 0 if head is None else head + 1
 
     def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
         return self._fetch(LOGGED.where(_leaf.seq >= seq).order_by(_leaf.seq).limit(limit))

@@ -80,6 +80,9 @@ class MemoryEvents:
     def stream(self, stream: str, *, start: int = 0) -> Iterator[StoredEvent]:
         return map(upcast.current, self.handle.state.streams.get((self.tenant, stream), ())[start:])
 
+    def length(self, stream: str) -> int:
+        return len(self.handle.state.streams.get((self.tenant, stream), ()))
+
     def since(self, seq: int, *, limit: int = 1000) -> Sequence[StoredEvent]:
         return [upcast.current(event) for event in self.handle.state.log[max(seq, 0) :][:limit]]
 

@@ -261,7 +261,7 @@ class RpcChain:
             with self._database.of_tenant(tenant).read() as tx:
                 agreements |= {row["sla_id"] for row in tx.views.agreements()}
         own = {each.tx_hash for each in stored}
-        watcher = Watcher(self._w3, to_checksum_address(registry), own=own.__contains__, known=agreements.__contains__)
+        watcher = Watcher(self._w3, to_checksum_address(registry), own=own.intersection, known=agreements.intersection)
         events = watcher.events(from_block, heights.latest)
         return Watched(
             chain_id=chain_id,

@@ -150,6 +150,7 @@ def test_the_log_is_read_in_order_and_in_pages(database: AnyDatabase) -> None:
         assert [event.seq for event in tx.events.since(4, limit=3)] == [4, 5, 6]
         assert tx.events.since(15) == []
         assert list(tx.events.stream("nobody")) == []
+        assert tx.events.length("nobody") == 0
         for missing in (15, -1):
             with pytest.raises(NotFound):
                 tx.events.at(missing)
@@ -162,6 +163,17 @@ def test_a_long_stream_is_read_whole(database: AnyDatabase) -> None:
         tx.events.append("windows/a", windows(2050), expected_version=0)
     with database.read() as tx:
         assert [event.version for event in tx.events.stream("windows/a")] == list(range(2050))
+        assert tx.events.length("windows/a") == 2050
+
+
+def test_the_length_of_a_stream_has_what_this_transaction_appended(database: AnyDatabase) -> None:
+    with database.begin() as tx:
+        assert tx.events.length("windows/a") == 0
+        tx.events.append("windows/a", windows(2), expected_version=0)
+        tx.events.append("windows/b", windows(1), expected_version=0)
+        assert tx.events.length("windows/a") == 2
+    with database.of_tenant("other").read() as tx:
+        assert tx.events.length("windows/a") == 0
 
 
 def test_a_stream_is_read_from_a_version_on(database: AnyDatabase) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -11,13 +11,15 @@ import pytest
 
 from ledger.app.chain_anchors import finalize, undo
 from ledger.app.chain_events import REFUSALS, SPAN
-from ledger.app.chain_port import ChainLook, Heights, Seen, StoredTransaction
+from ledger.app.chain_port import Among, ChainLook, Heights, Seen, StoredTransaction
+from ledger.app.chain_status import events_of_others
 from ledger.app.chain_watch import RARE, Anchor, ChainWatch
 from ledger.app.evidence import Anchored, Standing
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.naming import attestation_stream, registry_stream, statement_stream
 from ledger.errors import ChainUnavailable
 from ledger.store.memory import MemoryDatabase
+from ledger.store.memory_events import MemoryEvents
 from tests.conformance.samples import (
     SLA_ID,
     agreement,
@@ -82,14 +84,16 @@ class Node:
     def resend(self, *, signed_before_s: int) -> None:
         self.resent += 1
 
-    def events(
-        self, first: int, last: int, *, own: Callable[[str], bool], known: Callable[[str], bool]
-    ) -> Sequence[Seen]:
+    def events(self, first: int, last: int, *, own: Among, known: Among) -> Sequence[Seen]:
         self.read.append((first, last))
         if set(self.refuses) & set(range(first, last + 1)):
             raise ChainUnavailable("pruned", answered=True, retry_after_s=1)
         found = [event for event in self.emitted if first <= event.block_number <= last]
-        return [replace(event, own=own(event.tx_hash)) for event in found]
+        mine = own({event.tx_hash for event in found})
+        kept = known({event.arguments["slaId"] for event in found if event.concerns != "registry"})
+        assert kept <= {SLA_ID}
+        ours = [replace(event, own=True, concerns=None) for event in found if event.tx_hash in mine]
+        return ours + [event for event in found if event.tx_hash not in mine]
 
 
 @dataclass
@@ -311,7 +315,7 @@ def test_what_others_did_is_logged_once_however_often_it_is_read(world: World) -
     with world.database.begin() as tx:
         tx.chain.add(stored(signed_at_block=1))
     theirs, retired = seen(), seen(2, name="VerifierRetired", concerns="registry", arguments={"circuitId": "0x01"})
-    world.node.emitted = [theirs, replace(seen(3), tx_hash=stored().tx_hash, concerns=None), retired, theirs]
+    world.node.emitted = [theirs, replace(seen(3), tx_hash=stored().tx_hash), retired, theirs]
     for holder in ("a", "b"):
         world.after(world.watch(holder), times=3)
     assert [event["name"] for event in world.of_others()] == ["StatementRecorded", "VerifierRetired"]
@@ -321,6 +325,49 @@ def test_what_others_did_is_logged_once_however_often_it_is_read(world: World) -
     world.node.emitted = [replace(theirs, block_hash="0x" + "55" * 32)]
     world.after(world.watch("b"))
     assert len(world.of_others()) == 3
+
+
+def test_a_look_reads_the_store_as_often_for_many_logs_as_for_few(world: World, monkeypatch: Any) -> None:
+    """Thousands of this ledger's own transactions are among them after a long absence."""
+    reads, read = list[int](), MemoryDatabase.read
+
+    def counted(self: MemoryDatabase) -> Any:
+        reads.append(1)
+        return read(self)
+
+    monkeypatch.setattr(MemoryDatabase, "read", counted)
+    with world.database.begin() as tx:
+        for n in range(2500):
+            tx.chain.add(stored(n, signed_at_block=1, state="failed"))
+    watch, taken = world.watch(), []
+    for count in (1, 2500):
+        world.node.emitted = [seen(1, tx_hash=stored(n).tx_hash, log_index=n) for n in range(count)]
+        world.after(watch, times=2)
+        reads.clear()
+        world.after(watch)
+        taken.append(len(reads))
+    assert world.node.read[-1][0] <= 11 <= world.node.read[-1][1]
+    assert taken[0] == taken[1]
+    assert world.of_others() == []
+
+
+def test_what_others_did_is_shown_from_the_newest_on_and_read_no_further(world: World, monkeypatch: Any) -> None:
+    started, stream = list[int](), MemoryEvents.stream
+
+    def noted(self: MemoryEvents, name: str, *, start: int = 0) -> Any:
+        started.append(start)
+        return stream(self, name, start=start)
+
+    with world.database.begin() as tx:
+        tx.chain.add(stored(signed_at_block=1))
+    world.node.emitted = [seen(1, log_index=n) for n in range(40)]
+    world.after(world.watch())
+    monkeypatch.setattr(MemoryEvents, "stream", noted)
+    with world.database.read() as tx:
+        shown = events_of_others(tx, 3)
+        assert [event.payload["log_index"] for event in shown] == [39, 38, 37]
+        assert started == [37]
+        assert len(events_of_others(tx, 40)) == len(events_of_others(tx, 1000)) == 40
 
 
 def test_final_blocks_are_read_once_and_others_again(world: World) -> None:
