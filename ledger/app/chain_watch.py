@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from ledger.app.chain_anchors import finalize, undo
+from ledger.app.chain_batches import BatchWatch
+from ledger.app.chain_blocks import Blocks, Look
 from ledger.app.chain_events import EventLog
 from ledger.app.chain_port import ChainLook, Heights, StoredTransaction, WatchedChain
 from ledger.app.ports import Database, Transaction
-from ledger.domain.attested import TEST_CHAIN_IDS
 from ledger.domain.instant import SECOND_NS, Clock
 from ledger.errors import SlaLedgerError
 
@@ -32,19 +33,6 @@ _PAGE: Final = 500
 
 Notify: TypeAlias = Callable[[str], None]
 Open: TypeAlias = Callable[[], WatchedChain]
-
-
-class Blocks:
-    """Which blocks stand in the canonical chain: each is asked for once in a look."""
-
-    def __init__(self, chain: WatchedChain) -> None:
-        self._chain = chain
-        self._hashes: dict[int, str | None] = {}
-
-    def hold(self, number: int, block_hash: str) -> bool:
-        if number not in self._hashes:
-            self._hashes[number] = self._chain.block_hash(number)
-        return self._hashes[number] == block_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +55,12 @@ class _Left:
 
 
 @dataclass(frozen=True, slots=True)
-class _Now:
-    """What a look is made with. ``final`` is the newest block that this look and the one before call final."""
+class _Opened:
+    """A chain that is watched, with what reads its logs and what follows the batches there."""
 
     chain: WatchedChain
-    heights: Heights
-    final: int
-    blocks: Blocks
+    events: EventLog
+    batches: BatchWatch
 
 
 @dataclass(slots=True)
@@ -90,7 +77,7 @@ class ChainWatch:
     holder: str
     every_s: int
     notify: Notify
-    _opened: tuple[WatchedChain, EventLog] | None = None
+    _opened: _Opened | None = None
     _left: _Left = field(default_factory=_Left)
     _told: str | None = None
     _not_before_ns: int = 0
@@ -104,24 +91,25 @@ class ChainWatch:
         if now_ns < self._not_before_ns:
             return False
         try:
-            chain, events = self._open()
+            opened = self._open()
         except SlaLedgerError as error:
             self._not_before_ns = now_ns + self.every_s * SECOND_NS
             self._tell(error.message)
             return False
-        before = self._turn(chain, now_ns)
+        before = self._turn(opened.chain, now_ns)
         if before is None:
             return False
-        found, said = self._looked(chain, events, replace(before, looked_at_ns=now_ns))
+        found, said = self._looked(opened, replace(before, looked_at_ns=now_ns))
         with self.database.begin() as tx:
             tx.chain_looks.note(replace(found, error=said), holder=self.holder)
         self._tell(said)
         return False
 
-    def _open(self) -> tuple[WatchedChain, EventLog]:
+    def _open(self) -> _Opened:
         if self._opened is None:
             chain = self.open_chain()
-            self._opened = chain, EventLog(self.database, chain, self.clock, self.notify)
+            events = EventLog(self.database, chain, self.clock, self.notify)
+            self._opened = _Opened(chain, events, BatchWatch(self.database, chain, self.clock, self.notify))
         return self._opened
 
     def _turn(self, chain: WatchedChain, now_ns: int) -> ChainLook | None:
@@ -144,14 +132,17 @@ class ChainWatch:
 
     def _pause_ns(self, tx: Transaction, known: ChainLook) -> int:
         every_ns = self.every_s * SECOND_NS
-        if self._left.missing or (self._opened is not None and self._opened[1].behind):
+        events, batches = (None, None) if self._opened is None else (self._opened.events, self._opened.batches)
+        if self._left.missing or (events is not None and events.behind) or (batches is not None and batches.missing):
             return min(every_ns, SOON_NS)
         above = -1 if known.finalized is None else known.finalized
-        busy = self._left.anchors or tx.chain.unsettled(known.chain_id, above=above, limit=1)
+        left = self._left.anchors or batches is None or batches.left
+        busy = left or tx.chain.unsettled(known.chain_id, above=above, limit=1)
         return every_ns if busy else RARE * every_ns
 
-    def _looked(self, chain: WatchedChain, events: EventLog, look: ChainLook) -> tuple[ChainLook, str | None]:
+    def _looked(self, opened: _Opened, look: ChainLook) -> tuple[ChainLook, str | None]:
         """What is found, and what went wrong. Where one part fails the others are done all the same."""
+        chain = opened.chain
         try:
             heights = chain.heights()
         except SlaLedgerError as error:
@@ -161,21 +152,21 @@ class ChainWatch:
             final = -1
         else:
             final = min(final, Heights(look.latest, look.safe, look.finalized).final(chain.confirmations))
-        now = _Now(chain, heights, final, Blocks(chain))
+        now = Look(chain, heights, final, Blocks(chain))
         found = replace(look, latest=heights.latest, safe=heights.safe, finalized=heights.finalized)
         said: list[str] = []
-        for part in (self._move_transactions, self._check_anchors):
+        for part in (self._move_transactions, self._check_anchors, opened.batches.check):
             try:
                 part(now)
             except SlaLedgerError as error:
                 said.append(error.message)
         try:
-            found = events.read(found, heights, final)
+            found = opened.events.read(found, heights, final)
         except SlaLedgerError as error:
             said.append(error.message)
         return found, said[0] if said else None
 
-    def _move_transactions(self, now: _Now) -> None:
+    def _move_transactions(self, now: Look) -> None:
         """Note how far the transactions have come, forward and back, and send again what lies in no block for long."""
         chain = now.chain
         with self.database.read() as tx:
@@ -199,7 +190,7 @@ class ChainWatch:
         if lost:
             chain.resend(signed_before_s=old_s)
 
-    def _check_anchors(self, now: _Now) -> None:
+    def _check_anchors(self, now: Look) -> None:
         """Log which anchors are final, and have those confirmed again that a deep reorganisation undid."""
         missing: set[Anchor] = set()
         final: list[Anchor] = []
@@ -209,10 +200,8 @@ class ChainWatch:
             if now.blocks.hold(anchor.block_number, anchor.block_hash):
                 if anchor.block_number <= now.final:
                     final.append(anchor)
-            elif anchor.block_number <= now.heights.latest or now.chain.chain_id in TEST_CHAIN_IDS:
-                standing = now.chain.standing(anchor.tx_hash)
-                if standing is None or standing.placed.block_hash != anchor.block_hash:
-                    missing.add(anchor)
+            elif now.lost(anchor.tx_hash, anchor.block_number, anchor.block_hash):
+                missing.add(anchor)
         for anchor in final:
             finalize(self.database.of_tenant(anchor.tenant), anchor, now.heights.latest, self.clock)
         undone = missing & self._left.missing
@@ -253,7 +242,7 @@ def _dropped(transaction: StoredTransaction) -> Callable[[Transaction], None]:
     return lambda tx: tx.chain.dropped(transaction.tx_hash, block_hash=str(transaction.block_hash))
 
 
-def _progress(transaction: StoredTransaction, now: _Now) -> Callable[[Transaction], None] | None:
+def _progress(transaction: StoredTransaction, now: Look) -> Callable[[Transaction], None] | None:
     """What is to be noted of a transaction whose block stands; None where that is noted already."""
     state = now.heights.state(transaction.block_number, now.chain.confirmations)
     if state == "finalized" and (transaction.block_number or 0) > now.final:

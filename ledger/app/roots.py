@@ -7,11 +7,12 @@ a chain missed while it was away goes into its next batch, and no chain waits fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ledger.app.anchoring import recording_of
 from ledger.app.attestations import proved
+from ledger.app.batch_trail import published_since, since_formed, to_publish
 from ledger.app.evidence import Attestor, RootPublisher
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
@@ -39,6 +40,7 @@ class RootPolicy:
 class _Batch:
     """What goes into the next batch of a target, with its place in the target's stream."""
 
+    version: int
     number: int
     from_seq: int
     until_seq: int
@@ -51,7 +53,7 @@ class _Batch:
 class Batches:
     """Forms the batches of all targets; ``database`` sees every tenant.
 
-    Two at a time do no harm, since a batch has one place in its stream. Each remembers how far it has read.
+    Two at a time do no harm, since a batch has one place in its stream.
     """
 
     database: Database
@@ -59,7 +61,6 @@ class Batches:
     clock: Clock
     targets: Sequence[str]
     policy: RootPolicy
-    _known: dict[str, StoredEvent] = field(default_factory=dict)
 
     def form_due(self, *, at_once: bool = False) -> int:
         """Form what is due, or with ``at_once`` what there is, and queue its publication; how many batches were formed.
@@ -90,7 +91,7 @@ class Batches:
         event = NewEvent(BATCH_FORMED, payload, occurred_at_ns=self.clock.now_ns())
         try:
             with self.database.begin() as tx:
-                (receipt,) = tx.events.append(batches_stream(target), [event], expected_version=2 * batch.number)
+                (receipt,) = tx.events.append(batches_stream(target), [event], expected_version=batch.version)
                 tx.outbox.add(receipt.event_id, Stage.PUBLISH if target == HOME else Stage.PUBLISH_FURTHER)
         except VersionConflict:
             # Another worker formed it.
@@ -99,10 +100,11 @@ class Batches:
 
     def _next(self, tx: Transaction, target: str) -> _Batch | None:
         """The next batch of a target, due or not; None where there is nothing to put into it."""
-        last = self._last(tx, target)
-        if last is not None and last.type == BATCH_FORMED:
+        trail = since_formed(tx, batches_stream(target))
+        if to_publish(trail):
             return None
-        start, number = (0, 0) if last is None else (last.payload["until_seq"], last.payload["number"] + 1)
+        last = trail[0].payload if trail else {"until_seq": 0, "number": -1}
+        start, number, version = last["until_seq"], last["number"] + 1, trail[-1].version + 1 if trail else 0
         size = tx.log.checkpoint_size()
         note = None if size is None else tx.log.checkpoint(size)
         if note is None:
@@ -115,13 +117,7 @@ class Batches:
         if not waiting:
             return None
         since_ns = tx.events.at(waiting[0]["seq"]).recorded_at_ns
-        return _Batch(number, start, until, checkpoint, waiting, since_ns)
-
-    def _last(self, tx: Transaction, target: str) -> StoredEvent | None:
-        known = self._known.get(target)
-        for event in tx.events.stream(batches_stream(target), start=0 if known is None else known.version + 1):
-            self._known[target] = known = event
-        return known
+        return _Batch(version, number, start, until, checkpoint, waiting, since_ns)
 
     def _due(self, batch: _Batch) -> bool:
         waited_ns = self.clock.now_ns() - batch.waits_since_ns
@@ -138,15 +134,18 @@ class Batches:
 def publish_batch(
     database: Database, event_id: str, *, publisher: RootPublisher, confirmations: int, clock: Clock
 ) -> None:
-    """Publish the batch of a ``batch_formed`` event, and log where it stands once it has so many ``confirmations``.
+    """Publish the batch of a ``batch_formed`` or ``batch_undone`` event, and log where it stands once it has so many
+    ``confirmations``.
 
-    Raises ``NotYet`` until then, and ``AnchorRefused`` where the registry knows a larger checkpoint of the log, or
-    another root of this size. What a reorganisation dropped meanwhile is sent again, byte for byte.
+    Raises ``NotYet`` until then, or while one before it is to be published, and ``AnchorRefused`` where the registry
+    knows a larger checkpoint of the log, or another root of this size. What a reorganisation dropped meanwhile is sent
+    again, byte for byte.
     """
     with database.read() as tx:
         event = tx.events.by_id(event_id)
-        if _published(tx, event):
+        if published_since(tx, event):
             return
+        _require_turn(tx, event, clock)
     batch = event.payload
     checkpoint = Checkpoint(batch["origin"], batch["size"], bytes.fromhex(batch["root"]))
     standing = publisher.publish(checkpoint, bytes.fromhex(batch["batch_root"][2:]))
@@ -159,7 +158,7 @@ def publish_batch(
         )
     payload = {
         **{name: batch[name] for name in _BATCH},
-        "batch_event": event.id,
+        "batch_event": batch.get("batch_event", event.id),
         "chain_id": str(publisher.chain_id),
         "registry": publisher.registry,
         "issuer": publisher.issuer,
@@ -171,12 +170,20 @@ def publish_batch(
     published = NewEvent(BATCH_PUBLISHED, payload, occurred_at_ns=clock.now_ns())
     try:
         with database.begin() as tx:
-            tx.events.append(event.stream, [published], expected_version=event.version + 1)
+            if not published_since(tx, event):
+                tx.events.append(event.stream, [published], expected_version=tx.events.length(event.stream))
     except VersionConflict:
         with database.read() as tx:
-            if not _published(tx, event):
+            if not published_since(tx, event):
                 raise
 
 
-def _published(tx: Transaction, formed: StoredEvent) -> bool:
-    return any(event.type == BATCH_PUBLISHED for event in tx.events.stream(formed.stream, start=formed.version + 1))
+def _require_turn(tx: Transaction, event: StoredEvent, clock: Clock) -> None:
+    """Raises ``NotYet`` while a batch before that of an event is to be published: the registry would refuse it then."""
+    first, number = min(to_publish(since_formed(tx, event.stream, at=event.version))), event.payload["number"]
+    if first < number:
+        raise NotYet(
+            f"batch {first} for {event.payload['target']} is published before batch {number}",
+            waits_for=first,
+            retry_after_s=pause_s(event.recorded_at_ns, clock.now_ns(), least_s=1),
+        )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections import deque
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ledger.app.batch_trail import since_formed
 from ledger.app.recording import demand_recording
 from ledger.cli.opening import opened
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.batch_events import BATCH_FORMED
+from ledger.domain.batch_events import BATCH_FINALIZED, BATCH_FORMED, BATCH_PUBLISHED
 from ledger.domain.events import StoredEvent
 from ledger.domain.naming import batches_stream
 from ledger.wiring.data_directory import open_data_directory
 
 SHOWN = 20
+_STATES = {
+    "formed": "to be published",
+    "published": "published",
+    "undone": "undone, to be published again",
+    "finalized": "final",
+}
 
 
 @click.command(
@@ -38,9 +44,7 @@ def roots(data_dir: Path, database_url: str | None, now: bool, as_json: bool) ->
         found = {}
         with services.database.read() as tx:
             for target in services.batches.targets:
-                # One is formed and published by turns: so many events are so many batches.
-                events = deque(tx.events.stream(batches_stream(target)), maxlen=2 * SHOWN + 1)
-                found[target] = _documents(list(events))[-SHOWN:]
+                found[target] = _documents(since_formed(tx, batches_stream(target), batches=SHOWN))
     if as_json:
         print_json({"formed": formed, "batches": found})
         return
@@ -54,7 +58,7 @@ def roots(data_dir: Path, database_url: str | None, now: bool, as_json: bool) ->
                 str(each["number"]),
                 str(each["statements"]),
                 str(each["size"]),
-                "published" if each["published"] else "to be published",
+                _STATES[each["state"]],
                 each["published"]["tx_hash"] if each["published"] else "-",
             )
             for target, batches in found.items()
@@ -66,14 +70,18 @@ def roots(data_dir: Path, database_url: str | None, now: bool, as_json: bool) ->
 def _documents(events: list[StoredEvent]) -> list[dict[str, Any]]:
     """A document for each batch that was formed in a stretch of a target's stream."""
     names = ("chain_id", "registry", "issuer", "tx_hash", "block_number", "block_hash", "confirmations")
-    published = {event.payload["number"]: event.payload for event in events if event.type != BATCH_FORMED}
+    newest = {event.payload["number"]: event for event in events}
+    placed = {
+        number: event.payload for number, event in newest.items() if event.type in (BATCH_PUBLISHED, BATCH_FINALIZED)
+    }
     return [
         {
             **{name: event.payload[name] for name in ("number", "from_seq", "until_seq", "size", "root")},
             **{name: event.payload[name] for name in ("batch_root", "node")},
             "statements": len(event.payload["leaves"]),
-            "published": {name: placed[name] for name in names}
-            if (placed := published.get(event.payload["number"])) is not None
+            "state": newest[event.payload["number"]].type.removeprefix("batch_"),
+            "published": {name: where[name] for name in names}
+            if (where := placed.get(event.payload["number"])) is not None
             else None,
         }
         for event in events

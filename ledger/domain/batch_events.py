@@ -15,6 +15,10 @@ from ledger.domain.schema import Integer, ListOf, Shape, Text
 
 BATCH_FORMED: Final = "batch_formed"
 BATCH_PUBLISHED: Final = "batch_published"
+BATCH_UNDONE: Final = "batch_undone"
+"""A published batch is not where it was published any more: a deep reorganisation dropped or moved it."""
+BATCH_FINALIZED: Final = "batch_finalized"
+"""The block of a published batch is final by the chain's own word; it is not looked at any more."""
 
 HOME: Final = "home"
 """The target of batches for the chain that statements are recorded on."""
@@ -37,17 +41,22 @@ _BATCH: Mapping[str, Shape] = {
     "node": BYTES32,
 }
 
+_PUBLISHED: Mapping[str, Shape] = {
+    **_BATCH,
+    # The event that formed it.
+    "batch_event": EVENT_ID,
+    "chain_id": CHAIN_ID,
+    "registry": EVM_ADDRESS,
+    "issuer": EVM_ADDRESS,
+    "tx_hash": BYTES32,
+    "block_number": Integer(),
+    "block_hash": BYTES32,
+}
+
 BATCH_PAYLOADS: Mapping[str, Mapping[str, Shape]] = {
     BATCH_FORMED: {**_BATCH, "leaves": ListOf(BYTES32, 0, MAX_LEAVES)},
-    BATCH_PUBLISHED: {
-        **_BATCH,
-        "batch_event": EVENT_ID,
-        "chain_id": CHAIN_ID,
-        "registry": EVM_ADDRESS,
-        "issuer": EVM_ADDRESS,
-        "tx_hash": BYTES32,
-        "block_number": Integer(),
-        "block_hash": BYTES32,
-        "confirmations": Integer(1),
-    },
+    BATCH_PUBLISHED: {**_PUBLISHED, "confirmations": Integer(1)},
+    # Where it had been published.
+    BATCH_UNDONE: _PUBLISHED,
+    BATCH_FINALIZED: {**_PUBLISHED, "confirmations": Integer(1)},
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from ledger.domain.anchor_events import ANCHOR_FINALIZED, ANCHOR_UNDONE
-from ledger.domain.batch_events import BATCH_PUBLISHED
+from ledger.domain.batch_events import BATCH_PUBLISHED, BATCH_UNDONE
 from ledger.domain.events import StoredEvent
 from ledger.domain.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
 from ledger.domain.restatement import Standing, final_from_ns
@@ -197,6 +197,7 @@ def _root(event: StoredEvent) -> Iterable[RowChange]:
     key = {"target": payload["target"], "number": payload["number"]}
     columns = {"from_seq": payload["from_seq"], "until_seq": payload["until_seq"]}
     body = {name: value for name, value in payload.items() if name not in {*key, *columns}}
+    body |= {"undone": True} if event.type == BATCH_UNDONE else {}
     yield _change(event, "view_root", key, body, columns)
 
 
@@ -259,6 +260,7 @@ def _webhook(event: StoredEvent) -> Iterable[RowChange]:
 _AGREEMENT_TYPES = ("agreement_registered", "agreement_terminated")
 _VIOLATION_COLUMNS = frozenset({"violation_id", "sla_id", "objective", "from_ns"})
 _ANCHOR_STANDINGS = {"anchor_confirmed": "confirmed", ANCHOR_UNDONE: "undone", ANCHOR_FINALIZED: "final"}
+_ROOT_TYPES = (BATCH_PUBLISHED, BATCH_UNDONE)
 _EXCLUSION_STATES = {EXCLUSION_RECORDED: "recorded", EXCLUSION_WITHDRAWN: "withdrawn"}
 _VIOLATION_STATES = {
     "violation_opened": "open",
@@ -310,7 +312,7 @@ _HANDLERS: Mapping[str, Callable[[StoredEvent], Iterable[RowChange]]] = {
     "credit_line_reversed": _reversed_line,
     "credit_applied": _applied_line,
     **dict.fromkeys(_ANCHOR_STANDINGS, _anchor_confirmation),
-    BATCH_PUBLISHED: _root,
+    **dict.fromkeys(_ROOT_TYPES, _root),
     "statement_finalized": _finality,
     "telemetry_recorded": _telemetry,
     "breaker_event_recorded": _breaker,
@@ -321,6 +323,7 @@ _SHARING = (
     frozenset(_AGREEMENT_TYPES),
     frozenset(_VIOLATION_STATES),
     frozenset(_ANCHOR_STANDINGS),
+    frozenset(_ROOT_TYPES),
     frozenset(_EXCLUSION_STATES),
     frozenset({"statement_issued", "statement_finalized"}),
     frozenset({"credit_line_issued", "credit_line_reversed", "credit_applied"}),

@@ -84,10 +84,11 @@ def leaf_place(statement: ViewRow, attestation: ViewRow | None) -> int | None:
 
 
 def roots_at(roots: Iterable[ViewRow], place: int | None) -> list[ViewRow]:
-    """Those that cover a place, by chain."""
+    """Those that cover a place and are not undone, by chain."""
     if place is None:
         return []
-    found = [row for row in roots if row.columns["from_seq"] <= place < row.columns["until_seq"]]
+    covering = (row for row in roots if row.columns["from_seq"] <= place < row.columns["until_seq"])
+    found = [row for row in covering if not row.body.get("undone")]
     return sorted(found, key=lambda row: int(row.body["chain_id"]))
 
 

@@ -385,6 +385,15 @@ def published(
     return NewEvent("batch_published", payload, START_NS)
 
 
+def batch_undone(number: int = 0, **where: Any) -> NewEvent:
+    payload = {name: value for name, value in published(number, **where).payload.items() if name != "confirmations"}
+    return NewEvent("batch_undone", payload, START_NS)
+
+
+def batch_finalized(number: int = 0, **where: Any) -> NewEvent:
+    return NewEvent("batch_finalized", {**published(number, **where).payload, "confirmations": 70}, START_NS)
+
+
 def _batch(number: int, target: str, from_seq: int, until_seq: int) -> dict[str, Any]:
     return {
         "target": target,

@@ -23,6 +23,8 @@ from tests.conformance.samples import (
     anchor_finalized,
     anchor_undone,
     attestation,
+    batch_finalized,
+    batch_undone,
     breaker,
     document,
     exclusion,
@@ -195,6 +197,21 @@ def test_a_statement_has_the_roots_that_cover_its_place(database: AnyDatabase) -
         ("default", name, 1, True),
         ("default", plain, 2, False),
     ]
+
+
+def test_a_root_that_was_undone_is_not_shown_until_it_is_published_again(database: AnyDatabase) -> None:
+    name = statement_id()
+    append(database, statement(), attestation(name), published(until_seq=2), published(target="10", chain_id="10"))
+
+    def shown() -> list[str]:
+        with database.read() as tx:
+            return [root["chain_id"] for root in tx.views.statement(name)["roots"]]
+
+    assert shown() == ["10", "31337"]
+    append(database, batch_undone(until_seq=2))
+    assert shown() == ["10"]
+    append(database, published(until_seq=2), batch_finalized(until_seq=2))
+    assert shown() == ["10", "31337"]
 
 
 def test_batches_are_over_all_tenants(database: AnyDatabase) -> None:

@@ -9,6 +9,7 @@ import pytest
 from eth_account import Account
 
 from ledger.app import roots
+from ledger.app.batch_trail import since_formed, standing, to_publish
 from ledger.app.bundles import build_bundle
 from ledger.app.evidence import RootPublisher, Standing
 from ledger.app.outbox import Stage
@@ -21,11 +22,23 @@ from ledger.attest.report import Line, Outcome
 from ledger.attest.root_checks import root_lines
 from ledger.attest.signing import SigningKey
 from ledger.attest.verification import read_bundle, verify_bundle
+from ledger.domain.events import NewEvent
 from ledger.domain.naming import batches_stream
 from ledger.errors import NotYet
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain
-from tests.conformance.samples import LOG_KEY, StepClock, signed_checkpoint, unproved
+from tests.conformance.samples import (
+    LOG_KEY,
+    StepClock,
+    batch,
+    batch_finalized,
+    batch_undone,
+    signed_checkpoint,
+    unproved,
+)
+from tests.conformance.samples import (
+    published as batch_published,
+)
 from tests.support.settled import DEPLOYER, Settled
 from tests.support.stored import memory_database
 from tests.unit.app.conftest import ISSUER
@@ -406,3 +419,127 @@ def test_without_a_recording_a_root_at_the_registry_is_enough_and_one_elsewhere_
     ):
         (line,) = (line for line in verify_bundle(shown).lines if line.check == "anchor")
         assert line.outcome is expected, shown.get("roots")
+
+
+# --- undone by a deep reorganisation --------------------------------------------------------------
+
+
+def undo(ledger: Ledger, *numbers: int, target: str = "home") -> list[str]:
+    """As the watcher says it; the ids of the events."""
+    published = {event.payload["number"]: event.payload for event in ledger.events(target) if _is_placed(event)}
+    said = [
+        NewEvent("batch_undone", {k: v for k, v in published[number].items() if k != "confirmations"}, 1)
+        for number in numbers
+    ]
+    with ledger.database.begin() as tx:
+        stream = batches_stream(target)
+        receipts = tx.events.append(stream, said, expected_version=tx.events.length(stream))
+    return [receipt.event_id for receipt in receipts]
+
+
+def _is_placed(event: Any) -> bool:
+    return bool(event.type == "batch_published")
+
+
+def again(ledger: Ledger, event_id: str, publisher: RootPublisher | None = None) -> None:
+    publish_batch(
+        ledger.database,
+        event_id,
+        publisher=publisher or ledger.chain.roots,
+        confirmations=0,
+        clock=ledger.settled.clock,
+    )
+
+
+def two_published(ledger: Ledger) -> list[str]:
+    names = []
+    for n in (1, 2):
+        names.append(ledger.prove(n))
+        ledger.sign()
+        ledger.batches().form_due()
+        ledger.publish()
+    return names
+
+
+def test_an_undone_batch_is_published_again_by_its_one_transaction(ledger: Ledger) -> None:
+    first, second = two_published(ledger)
+    (event_id,) = undo(ledger, 1)
+    with ledger.database.read() as tx:
+        assert [len(tx.views.statement(name)["roots"]) for name in (first, second)] == [1, 0]
+    assert "roots" in ledger.bundle(first)
+    assert "roots" not in ledger.bundle(second)
+    for _ in range(2):
+        again(ledger, event_id)
+    kinds = ["batch_formed", "batch_published"]
+    assert [event.type for event in ledger.events()] == [*kinds, *kinds, "batch_undone", "batch_published"]
+    formed, before, _, after = ledger.events()[2:]
+    assert after.payload == before.payload
+    assert after.payload["batch_event"] == formed.id
+    assert ledger.sent() == 2
+    assert ledger.bundle(second)["roots"][0]["tx_hash"] == after.payload["tx_hash"]
+
+
+def test_no_batch_is_formed_while_one_is_undone(ledger: Ledger) -> None:
+    two_published(ledger)
+    ledger.prove(3)
+    ledger.sign()
+    (event_id,) = undo(ledger, 0)
+    assert ledger.batches().form_due() == 0
+    again(ledger, event_id)
+    assert ledger.batches().form_due() == 1
+    assert [event.payload["number"] for event in ledger.events()] == [0, 0, 1, 1, 0, 0, 2]
+
+
+def test_what_was_undone_together_is_published_in_its_order(ledger: Ledger) -> None:
+    """A registry that has the later checkpoint would refuse the earlier one for good."""
+    two_published(ledger)
+    ledger.prove(3)
+    ledger.sign()
+    ledger.batches().form_due()
+    formed = ledger.events()[-1]
+    first, second = undo(ledger, 0, 1)
+    for waiting in (second, formed.id):
+        with pytest.raises(NotYet, match="batch 0 for home is published before"):
+            again(ledger, waiting)
+    again(ledger, first)
+    with pytest.raises(NotYet, match="batch 1 for home is published before batch 2"):
+        again(ledger, formed.id)
+    again(ledger, second)
+    again(ledger, formed.id)
+    assert [event.payload["number"] for event in ledger.events() if _is_placed(event)] == [0, 1, 0, 1, 2]
+
+
+def test_a_batch_may_be_undone_again_and_a_stage_that_is_late_says_nothing_twice(ledger: Ledger) -> None:
+    two_published(ledger)
+    (first,) = undo(ledger, 1)
+    again(ledger, first)
+    (second,) = undo(ledger, 1)
+    # The first stage runs once more: what it was about is done.
+    again(ledger, first)
+    assert ledger.events()[-1].id == second
+    again(ledger, second)
+    assert [event.type for event in ledger.events()[4:]] == ["batch_undone", "batch_published"] * 2
+    assert ledger.sent() == 2
+
+
+def test_the_trail_is_read_from_its_end_however_long_it_is() -> None:
+    database, stream = memory_database(), batches_stream("home")
+    events = [event for n in range(40) for event in (batch(n), batch_published(n), batch_finalized(n))]
+    events += [batch(40), batch_published(40), *(event for n in range(20, 41) for event in (batch_undone(n),))]
+    database.append(stream, events, expected_version=0)
+    with database.read() as tx:
+        trail = since_formed(tx, stream)
+        assert (trail[0].type, trail[0].payload["number"]) == ("batch_formed", 40)
+        assert to_publish(trail) == set(range(20, 41))
+        assert [event.payload["number"] for event in since_formed(tx, stream, at=59)][:2] == [19, 19]
+        assert since_formed(tx, "batches/nobody") == []
+        where = {"chain_id": 31337, "registry": "0x" + "11" * 20, "limit": 500}
+        assert standing(tx, stream, **where) == []
+    database.append(stream, [batch_published(n) for n in range(20, 41)], expected_version=len(events))
+    with database.read() as tx:
+        left = standing(tx, stream, **where)
+        assert [event.payload["number"] for event in left] == list(range(20, 41))
+        assert to_publish(since_formed(tx, stream)) == set()
+        # The newest of them alone, and none of another chain.
+        assert [event.payload["number"] for event in standing(tx, stream, **{**where, "limit": 1})][-1] == 40
+        assert standing(tx, stream, **{**where, "chain_id": 1}) == []
