@@ -17,6 +17,7 @@ from ledger.attest.case import Case, require
 from ledger.attest.json_rpc import Ask
 from ledger.attest.keccak import keccak256, keccak_text, to_checksum_address, uint_word
 from ledger.attest.report import CHAIN, UNREADABLE, Line, Outcome
+from ledger.domain.attested import EMBEDDED_CHAIN_ID
 from ledger.errors import ChainUnavailable, SlaLedgerError
 
 RECORDED_SIGNATURE: Final = (
@@ -56,12 +57,18 @@ class Anchorage:
 
     def chain_id(self) -> str:
         found, expected = quantity(self._ask("eth_chainId")), int(self._context["chain_id"])
-        require(found == expected, f"the node is on chain {found}, the statement on chain {expected}")
+        embedded = "that is the embedded chain, which no node has: verify without --rpc"
+        do = embedded if expected == EMBEDDED_CHAIN_ID else f"ask a node of chain {expected} (--rpc)"
+        require(found == expected, f"the node is on chain {found}, the statement on chain {expected}; {do}")
         return f"the node is on chain {found}"
 
     def registry_code(self) -> str:
         code = _data(self._ask("eth_getCode", self._registry, "latest"))
-        require(bool(code), f"no contract is at the registry's address {self._registry}")
+        require(
+            bool(code),
+            f"no contract is at the registry's address {self._registry} on this node's chain, which was started anew "
+            "or is another one with the same id; ask a node of the chain that is meant (--rpc)",
+        )
         return f"{len(code)} bytes of code at {self._registry}, as pinned by address alone"
 
     def block(self) -> str:
@@ -241,14 +248,15 @@ class Anchorage:
 
 
 def on_chain(case: Case, ask: Ask) -> Iterator[Line]:
-    """What the node says, one line for each check. One that does not even name its chain is asked no more."""
+    """What the node says, one line for each check. One that does not name this chain, or does not have the registry on
+    it, is asked no more: whatever else it says is of something else."""
     if case.bundle["proof"] is None:
         yield Line("anchor", Outcome.NOT_CHECKED, "an unproved statement stands on no chain")
         return
     for name, check in Anchorage(case, ask).checks().items():
         line = asked_line(f"{CHAIN}: {name}", check)
         yield line
-        if name == "id" and line.outcome is Outcome.NOT_CHECKED:
+        if (name == "id" and line.outcome is not Outcome.PASS) or (name == "registry" and line.outcome is Outcome.FAIL):
             return
 
 

@@ -160,12 +160,19 @@ class _RootAnchorage(Anchorage):
 
 
 def roots_on_chain(case: Case, nodes: Nodes) -> Iterator[Line]:
-    """What nodes of their chains say of the roots; a root whose chain no node was given for is not asked about."""
+    """What nodes of their chains say of the roots; a root whose chain no node was given for is not asked about.
+
+    A chain without the registry has one line that says so.
+    """
     for root in roots_of(case):
         ask = nodes.get(int(root["chain_id"]))
         if ask is None:
             continue
         seen = _RootAnchorage(case, root, ask)
+        there = asked_line(f"{CHAIN} {root['chain_id']}: {ASKED[0]}", seen.registry_code)
+        if there.outcome is Outcome.FAIL:
+            yield there
+            continue
         for name, check in zip(ASKED, (seen.published, seen.block, seen.final), strict=True):
             yield asked_line(f"{CHAIN} {root['chain_id']}: {name}", check)
         if case.bundle["telemetry"] is not None:

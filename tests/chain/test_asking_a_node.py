@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from ledger.attest.json_rpc import HttpNode
 from ledger.attest.report import Line, Outcome, Report
 from ledger.attest.signing import NoteKey, SigningKey
 from ledger.attest.verification import Exit, read_bundle
+from ledger.domain.attested import EMBEDDED_CHAIN_ID
 from ledger.errors import ChainUnavailable, SettingInvalid
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.wiring.chain import RpcChain
@@ -195,7 +197,7 @@ def changed(case: Case, **members: dict[str, Any]) -> Case:
 
 
 WRONG = {
-    "a registry that is no contract": ({"context": {"registry": ACCOUNTS.issuer.address}}, {"registry", "event"}),
+    "a registry that is no contract": ({"context": {"registry": ACCOUNTS.issuer.address}}, {"registry"}),
     "another chain": ({"context": {"chain_id": "1"}}, {"id"}),
     "a transaction that nobody sent": ({"anchor": {"tx_hash": "0x" + "ab" * 32}}, {"block", "event", "record"}),
     "another block": ({"anchor": {"block_number": 1}}, {"block"}),
@@ -206,8 +208,28 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_bundle_that_says_something_else_than_the_chain_fails(kept: Recorded, name: str) -> None:
     members, named = WRONG[name]
-    case = changed(kept.case, **members)
-    assert named <= failed(case, HttpNode(kept.node.url).ask)
+    case, ask = changed(kept.case, **members), HttpNode(kept.node.url).ask
+    assert named <= failed(case, ask)
+    assert exit_code(case, ask) is Exit.FAILED
+
+
+@pytest.mark.parametrize(
+    ("chain_id", "do"),
+    [("1", r"ask a node of chain 1 \(--rpc\)"), (str(EMBEDDED_CHAIN_ID), "no node has: verify without --rpc")],
+)
+def test_a_node_of_another_chain_has_one_line_that_says_what_to_do(kept: Recorded, chain_id: str, do: str) -> None:
+    ask = HttpNode(kept.node.url).ask
+    (line,) = said(changed(kept.case, context={"chain_id": chain_id}), ask).values()
+    assert (line.check, line.outcome) == ("chain: id", Outcome.FAIL)
+    assert re.search(f"the node is on chain 31337, the statement on chain {chain_id}; .*{do}", line.detail)
+
+
+def test_a_chain_without_the_registry_has_one_line_that_says_what_to_do(kept: Recorded) -> None:
+    case = changed(kept.case, context={"registry": ACCOUNTS.issuer.address})
+    passed, line = said(case, HttpNode(kept.node.url).ask).values()
+    assert (passed.check, passed.outcome) == ("chain: id", Outcome.PASS)
+    assert (line.check, line.outcome) == ("chain: registry", Outcome.FAIL)
+    assert "started anew or is another one with the same id; ask a node" in line.detail
 
 
 def test_the_transaction_that_registered_the_terms_records_nothing(kept: Recorded) -> None:
@@ -247,9 +269,9 @@ LIES: dict[str, tuple[str, Callable[[Any], Any], set[str]]] = {
     "another chain id": ("eth_chainId", lambda _: "0x1", {"id"}),
     "a chain id that is none": ("eth_chainId", lambda _: 31337, {"id"}),
     "a number with leading zeros": ("eth_chainId", lambda _: "0x07a69", {"id"}),
-    "no code anywhere": ("eth_getCode", lambda _: "0x", {"registry", "verifier"}),
+    "no code anywhere": ("eth_getCode", lambda _: "0x", {"registry"}),
     "other code": ("eth_getCode", lambda _: "0x6001", {"verifier"}),
-    "code that is no hex": ("eth_getCode", lambda _: "0x6", {"registry", "verifier"}),
+    "code that is no hex": ("eth_getCode", lambda _: "0x6", {"registry"}),
     "no receipt": ("eth_getTransactionReceipt", lambda _: None, {"block", "event", "record", "verifier", "final"}),
     "a receipt of another transaction": (
         "eth_getTransactionReceipt",
@@ -296,6 +318,7 @@ def test_a_lie_of_the_node_that_contradicts_anything_fails(kept: Recorded, name:
     method, change, named = LIES[name]
     ask = lying(HttpNode(kept.node.url).ask, method, change)
     assert named <= failed(kept.case, ask)
+    assert exit_code(kept.case, ask) is Exit.FAILED
 
 
 def test_a_node_that_hides_a_restatement_is_believed_so_every_line_says_by_this_node(node: Anvil) -> None:

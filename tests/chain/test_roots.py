@@ -166,6 +166,11 @@ def test_what_a_reorganisation_drops_is_sent_again_and_what_never_stood_is_not_f
     for lie in ({"size": root["size"] - 1}, {"batch_root": "0x" + "77" * 32}, {"issuer": ACCOUNTS.deployer.address}):
         lying = Case({**case.bundle, "roots": [{**root, **lie}]})
         assert next(iter(roots_on_chain(lying, asked))).outcome is Outcome.FAIL, lie
+    # A chain that never had the registry has one line for it.
+    anew = Case({**case.bundle, "roots": [{**root, "registry": ACCOUNTS.issuer.address}]})
+    (line,) = roots_on_chain(anew, asked)
+    assert (line.check, line.outcome) == ("chain 10: root", Outcome.FAIL)
+    assert "no contract is at the registry's address" in line.detail
     depth = further.height() - root["block_number"] + 1
     further.call("anvil_reorg", depth, [])
     further.call("anvil_dropAllTransactions")
