@@ -109,6 +109,12 @@ EQUIVALENT = (
         "40 -> 41",
         _PATTERN,
     ),
+    Same(
+        "termination.py",
+        r'"doc_sha256": Text(r"[0-9a-f]{64}", "a SHA-256 digest of 64 lowercase hex digits", 64),',
+        "64 -> 65",
+        _PATTERN,
+    ),
     Same("charges.py", r'"date": Text(r"\d{4}-\d\d-\d\d", "a date YYYY-MM-DD", 10),', "10 -> 11", _PATTERN),
     Same(
         "charges.py",

@@ -276,6 +276,15 @@ def test_a_sum_over_charges_is_carried_by_each_for_its_own() -> None:
     assert charged(of, *lines) == {"availability": 3, "ttft": 2, "response": 5}
 
 
+def test_what_tiers_and_lost_time_pay_of_charges_is_added_up_for_each_violation() -> None:
+    lost = {"kind": "proportional", "method": "proportional-v1", "of": "lost_time", "pays": "always"}
+    both = [*agreement().document["compensation"]["rules"], {**lost, "objective": "availability"}]
+    of = in_eu(compensation__tiers_combine="sum", compensation__rules_combine="sum", compensation__rules=both)
+    lines = [charges.line("100.00", region="eu"), charges.line("900.00", region="us")]
+    # 10 % and an hour of 24 of 1000.00, 15 % of 100.00, 15 % of 1000.00.
+    assert charged(of, *lines) == {"availability": 10_000 + 4_167, "ttft": 1_500, "response": 15_000}
+
+
 def test_of_equal_parts_the_one_that_no_violation_stands_for_gets_the_rest() -> None:
     """100.5 minor units each: 10 % of 10.05 for availability, 15 % of 6.70 for the first token."""
     tiers = {name: [{"below": "95", "credit_percent": paid}] for name, paid in (("availability", "10"), ("ttft", "15"))}
