@@ -101,6 +101,12 @@ EQUIVALENT = (
         "and -> or",
         "an impact rule has an amount, and where there is none there is no such amount",
     ),
+    Same(
+        "scope_caps.py",
+        "return max(found, key=lambda parts: sum(parts.values(), Fraction(0)))",
+        "0 -> 1",
+        "one more for each leaves the largest the largest",
+    ),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "charges.py",
