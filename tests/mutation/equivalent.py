@@ -24,6 +24,7 @@ class Same(NamedTuple):
 _CACHE = "how many are kept changes no result"
 _MINUTES = "days begin at a whole minute"
 _CHARACTERS = "what is stripped is single characters"
+_NOTHING_KEPT = "what has no part in its scope was paid nothing"
 _PATTERN = "the pattern holds no more characters than that"
 
 EQUIVALENT = (
@@ -107,6 +108,14 @@ EQUIVALENT = (
         "0 -> 1",
         "one more for each leaves the largest the largest",
     ),
+    Same("credit_lines.py", "amount *= self._kept.get(objective, 0)", "0 -> 1", _NOTHING_KEPT),
+    Same(
+        "credit_lines.py",
+        "kept = Fraction(1) if self._kept is None else self._kept.get(objective, Fraction(0))",
+        "0 -> 1",
+        _NOTHING_KEPT,
+    ),
+    Same("credit_lines.py", '_NO_VIOLATION = (-1, "")', "1 -> 2", "any number before all windows"),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "charges.py",
