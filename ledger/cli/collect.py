@@ -68,13 +68,14 @@ def collect(
             f"{data_dir} is not a directory; make one with: sla-ledger init --data {data_dir}", path=str(data_dir)
         )
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
+    from ledger.wiring.needs import COLLECT_NEEDS
 
     scraped = _Endpoint(**endpoint)  # type: ignore[arg-type]
     stopping = threading.Event()
     if not once:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda _number, _frame: stopping.set())
-    services = open_data(data_dir, notify=note, database_url=database_url)
+    services = open_data(data_dir, notify=note, database_url=database_url, needs=COLLECT_NEEDS)
     try:
         while True:
             try:

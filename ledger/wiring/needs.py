@@ -46,6 +46,7 @@ SERVER_NEEDS: Final = Needs(frozenset({KeyGroup.ISSUER}), sequences=True)
 """Of ``up`` where workers do the work."""
 BEAT_NEEDS: Final = Needs(frozenset({KeyGroup.LOG}), sequences=True)
 RELAY_NEEDS: Final = Needs()
+COLLECT_NEEDS: Final = Needs()
 OF_STAGE: Final[Mapping[Stage, Needs]] = {
     Stage.EVALUATE: Needs(sequences=True),
     Stage.COMPENSATE: Needs(frozenset({KeyGroup.COLLECTOR}), sequences=True),

@@ -59,6 +59,7 @@ SIGN_BY_SETTING = {
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:[?-])?([^}]*)\}")
 _USER = re.compile(r"[1-9][0-9]*:[1-9][0-9]*")
 _TAG = re.compile(r"[^:@\s]+:(?!latest\b)[A-Za-z0-9][\w.-]*(@sha256:[0-9a-f]{64})?")
+_SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|_KEY\b|DATABASE_URL|_RPC\b|BROKER")
 _PASSWORD_IN_URL = re.compile(r"://[^/@:]*:[^/@$]+@")
 
 
@@ -230,6 +231,10 @@ def dockerfile_faults(text: str) -> list[str]:
     if not users or not _USER.fullmatch(users[-1]):
         found.append("the image runs as root")
     for line in lines:
+        if _SECRET.search(line) and line.startswith(("ENV ", "ARG ", "LABEL ")):
+            found.append(f"a layer holds a secret: {line.split()[1].partition('=')[0]}")
+        if re.match(r"COPY (?!--from=)(\S+ )*\.{0,2}/? ", line):
+            found.append(f"copies what nobody named: {line}")
         for part in re.split(r"&&|;", line):
             if "pip" in part and " install " in part and "--require-hashes" not in part and "--no-index" not in part:
                 found.append(f"installs without hashes: {part.strip()}")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ledger.wiring.needs import KeyGroup
 from tests.compose.rules import dockerfile_faults, faults_of, interpolated
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,6 +179,10 @@ def test_a_network_that_is_not_internal() -> None:
         (" --require-hashes -r /tmp/runtime.lock", " -r /tmp/runtime.lock", "installs without hashes"),
         ("python:3.11.14-slim-bookworm AS", "python:latest AS", "python:latest has no tag"),
         ("WORKDIR /tmp\n", "RUN apt-get install -y gcc\n", "takes in what no hash covers"),
+        ("WORKDIR /tmp\n", "ENV SLA_LEDGER_ISSUER_KEY=ab\n", "a layer holds a secret: SLA_LEDGER_ISSUER_KEY"),
+        ("WORKDIR /src\n", "ARG POSTGRES_ADMIN_PASSWORD\n", "a layer holds a secret: POSTGRES_ADMIN_PASSWORD"),
+        ("COPY api api\n", "COPY . .\n", "copies what nobody named"),
+        ("COPY api api\n", "COPY api ./ /src\n", "copies what nobody named"),
         ("WORKDIR /tmp\n", "RUN /build/bin/pip install --require-hashes -r x\n", "builds in the last stage"),
         ("WORKDIR /tmp\n", "ADD https://example.org/x /x\n", "takes in what no hash covers"),
     ],
@@ -198,6 +203,16 @@ def test_the_builder_gets_what_the_dockerfile_copies() -> None:
     }
     assert let_through == copied
     assert all((ROOT / part).exists() for part in copied)
+
+
+def test_the_image_has_an_empty_folder_for_each_group_of_keys_that_its_user_alone_reads() -> None:
+    """A volume that is mounted over one takes owner and mode from it."""
+    lines = DOCKERFILE.replace("\\\n", " ").splitlines()
+    (line,) = [line for line in lines if line.startswith("RUN") and "keys/" in line]
+    made = re.search(r"cd /var/lib/sla-ledger && mkdir -m 0700 keys ([^&]+)&&", line)
+    assert made is not None
+    assert set(made[1].split()) == {f"keys/{group}" for group in KeyGroup}
+    assert "chown -R 10001:10001 /var/lib/sla-ledger" in line
 
 
 def test_variables_are_filled_in_as_compose_does() -> None:

@@ -28,6 +28,7 @@ from ledger.wiring.given_keys import needs_of_commands, require_keys
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.needs import (
     BEAT_NEEDS,
+    COLLECT_NEEDS,
     EVERYTHING,
     OF_STAGE,
     RELAY_NEEDS,
@@ -374,5 +375,5 @@ def test_the_page_on_workers_has_what_each_process_needs() -> None:
         for names, folder, *_, rights in rows
         for name in names.split(",")
     }
-    processes = {"up": SERVER_NEEDS, "worker beat": BEAT_NEEDS, "worker relay": RELAY_NEEDS}
+    processes = {"up": SERVER_NEEDS, "worker beat": BEAT_NEEDS, "worker relay": RELAY_NEEDS, "collect": COLLECT_NEEDS}
     assert told == {**processes, **{str(stage): needs for stage, needs in OF_STAGE.items()}}
