@@ -48,8 +48,8 @@ test: $(VENV)/.project ## All tests, shared out among one process more than ther
 	$(BIN)/python -m pytest -n auto
 
 .PHONY: test-fast
-test-fast: $(VENV)/.project ## The inner loop, a minute and a half: unit tests and scenarios, fewer examples of properties, no server, nothing slow
-	$(BIN)/python -m pytest -n auto -m "not slow" -k "not postgres" --hypothesis-profile=fast tests/unit tests/test_scenarios.py
+test-fast: $(VENV)/.project ## The inner loop, under a minute: unit tests and scenarios, ten examples of a property, no server, nothing long or slow
+	$(BIN)/python -m pytest -n auto -m "not slow and not long" -k "not postgres" --hypothesis-profile=fast tests/unit tests/test_scenarios.py
 
 .PHONY: chaos
 chaos: $(VENV)/.project ## Settle while everything is killed that can be (SEED=N repeats a run); about three minutes

@@ -20,17 +20,29 @@ _DEFAULT_FIXTURES = ROOT.parent / "shared" / "fixtures"
 
 # A failure must be repeatable from the output alone, and a busy machine is no reason to fail.
 settings.register_profile("sla-ledger", print_blob=True, deadline=None)
-# For the inner loop (`make test-fast`); a test that names a number of examples keeps it.
-settings.register_profile("fast", parent=settings.get_profile("sla-ledger"), max_examples=20)
+# For the inner loop (`make test-fast`).
+settings.register_profile("fast", parent=settings.get_profile("sla-ledger"), max_examples=10)
 settings.load_profile("sla-ledger")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Fast tests first; but what takes longest where several processes share them out."""
+    if config.getoption("--hypothesis-profile") == "fast":
+        for item in items:
+            few_examples(item)
     if hasattr(config, "workerinput"):
         longest_first(items)
     else:
         items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+def few_examples(item: pytest.Item) -> None:
+    """No more than the profile has, for a property that names a number of examples, too."""
+    test = getattr(item, "obj", None)
+    test = getattr(test, "__func__", test)
+    named = getattr(test, "_hypothesis_internal_use_settings", None)
+    if named is not None and named.max_examples > settings().max_examples:
+        test._hypothesis_internal_use_settings = settings(named, max_examples=settings().max_examples)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -51,7 +51,7 @@ def peer() -> dict[str, float]:
 
 def workers() -> dict[str, float]:
     """Proofs a second of two processes at once, over those of one alone."""
-    rounds = [(_rate(1), _rate(2)) for _ in range(ROUNDS)]
+    rounds = [(rate(1), rate(2)) for _ in range(ROUNDS)]
     for one, two in rounds:
         print(f"  {one:.2f} and {two:.2f} proofs a second", file=sys.stderr)
     return {"two_workers_speedup": median(two / one for one, two in rounds)}
@@ -85,7 +85,7 @@ def _full_width(signals: list[int]) -> None:
     signals[1] = curve_order - 11
 
 
-def _rate(count: int) -> float:
+def rate(count: int, proofs: int = PROOFS) -> float:
     """Proofs a second of ``count`` workers that start together with their keys loaded."""
     running = [
         subprocess.Popen([*RUN, "worker"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -98,7 +98,7 @@ def _rate(count: int) -> float:
         started = time.perf_counter()
         for worker in running:
             if worker.stdin is not None:
-                worker.stdin.write("go\n")
+                worker.stdin.write(f"{proofs}\n")
                 worker.stdin.flush()
         answers = [worker.communicate()[0] for worker in running]
         # Checking the proofs, which is pure Python, is not what is measured: only the slowest worker's proving is.
@@ -108,7 +108,7 @@ def _rate(count: int) -> float:
         for worker in running:
             worker.kill()
             worker.wait()
-    return count * PROOFS / slowest
+    return count * proofs / slowest
 
 
 def _run(part: str) -> dict[str, float]:

@@ -81,13 +81,13 @@ def verify() -> dict[str, float]:
 
 
 def worker() -> dict[str, float]:
-    """A worker: says that its key is loaded, waits for a line, then proves; until when the proofs took, it says."""
+    """A worker: says that its key is loaded, is told how many proofs to make, and says how long they took."""
     claims = [plain_claim(fee=800_000 + number) for number in range(PROOFS)]
     with _prover(DAY) as prover:
         prover.warm()
         print("ready", flush=True)
-        sys.stdin.readline()
-        taken = sum(_prove(prover, claim) for claim in claims)
+        proofs = int(sys.stdin.readline())
+        taken = sum(_prove(prover, claim) for claim in claims[:proofs])
     return {"proving_s": taken}
 
 

@@ -140,6 +140,8 @@ def _row(number: int) -> dict[str, Any]:
         "objectives": [objective, {**objective, "id": "ttft"}, {**objective, "id": "response"}],
         "credit": {"currency": "USD", "minor_units": 80_000 + number},
         "trace": {"steps": []},
+        "seal_key": "1234567890" * 7,
+        "telemetry_root": "9876543210" * 7,
         "attestable": True,
         "unattested_reasons": [],
         "attestation": None,

@@ -16,6 +16,8 @@ REDIS_AWAY = "Redis away"
 KILLS = {f"kill -9 {role}": role for role in ROLES}
 GAP_S = (1.0, 2.0)
 DOWN_S = (0.0, 1.5)
+AHEAD = 3
+"""So many faults come about while one thing is settled and takes long."""
 
 FULL: Mapping[str, int] = {
     "kill -9 worker": 3,
@@ -76,8 +78,8 @@ class Faults:
             self._deliver_again()
 
     def keep_pace(self, share: float) -> None:
-        """Say which share of what is settled comes next; returns once as much of the plan came about, and lets no more
-        of it come about than that."""
+        """Say which share of what is settled comes next; returns once as much of the plan came about, and lets little
+        more of it come about than that."""
         wanted = share * sum(self.plan.values())
         with self._came_about:
             self._settled = share
@@ -94,7 +96,7 @@ class Faults:
         faults = planned(self.plan, self.seed)
         for at, (name, gap_s, down_s) in enumerate(faults):
             with self._came_about:
-                self._came_about.wait_for(lambda at=at: self._settled >= at / len(faults))  # type: ignore[misc]
+                self._came_about.wait_for(lambda at=at: self._settled >= (at - AHEAD) / len(faults))  # type: ignore[misc]
             time.sleep(gap_s)
             self.say(name)
             try:

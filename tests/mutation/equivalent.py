@@ -24,6 +24,7 @@ class Same(NamedTuple):
 _CACHE = "how many are kept changes no result"
 _MINUTES = "days begin at a whole minute"
 _CHARACTERS = "what is stripped is single characters"
+_NOTHING_KEPT = "what has no part in its scope was paid nothing"
 _PATTERN = "the pattern holds no more characters than that"
 
 EQUIVALENT = (
@@ -101,12 +102,32 @@ EQUIVALENT = (
         "and -> or",
         "an impact rule has an amount, and where there is none there is no such amount",
     ),
+    Same(
+        "scope_caps.py",
+        "return max(found, key=lambda parts: sum(parts.values(), Fraction(0)))",
+        "0 -> 1",
+        "one more for each leaves the largest the largest",
+    ),
+    Same("credit_lines.py", "amount *= self._kept.get(objective, 0)", "0 -> 1", _NOTHING_KEPT),
+    Same(
+        "credit_lines.py",
+        "kept = Fraction(1) if self._kept is None else self._kept.get(objective, Fraction(0))",
+        "0 -> 1",
+        _NOTHING_KEPT,
+    ),
+    Same("credit_lines.py", '_NO_VIOLATION = (-1, "")', "1 -> 2", "any number before all windows"),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "charges.py",
         r'_INSTANT = Text(r"\d{4}-\d\d-\d\d[Tt][0-9:.]{8,18}(?:Z|z|[+-]\d\d:\d\d)", '
         '"an instant such as 2023-06-14T00:00:00Z", 40)',
         "40 -> 41",
+        _PATTERN,
+    ),
+    Same(
+        "termination.py",
+        r'"doc_sha256": Text(r"[0-9a-f]{64}", "a SHA-256 digest of 64 lowercase hex digits", 64),',
+        "64 -> 65",
         _PATTERN,
     ),
     Same("charges.py", r'"date": Text(r"\d{4}-\d\d-\d\d", "a date YYYY-MM-DD", 10),', "10 -> 11", _PATTERN),

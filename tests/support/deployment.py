@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -10,16 +11,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpx
 import psycopg
 
 from ledger.app.outbox import Stage
+from ledger.cli.main import main
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.resources import resource_dir
@@ -121,19 +124,14 @@ class Deployment:
         }
 
     def command(self, *arguments: str) -> Any:
-        """Run one command to its end; what it printed as JSON."""
-        done = subprocess.run(
-            [*LEDGER, *arguments, "--json"],
-            cwd=ROOT,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(f"sla-ledger {' '.join(arguments)}: {done.stdout}{done.stderr}")
-        return json.loads(done.stdout)
+        """Run one command to its end, in this process and with the deployment's settings; what it printed as JSON."""
+        printed, said = io.StringIO(), io.StringIO()
+        settings = mock.patch.dict(os.environ, self.environ, clear=True)
+        with settings, redirect_stdout(printed), redirect_stderr(said):
+            code = main([*arguments, "--json"])
+        if code:
+            raise RuntimeError(f"sla-ledger {' '.join(arguments)}: {printed.getvalue()}{said.getvalue()}")
+        return json.loads(printed.getvalue())
 
     def start(self, *roles: str) -> None:
         for role in roles:

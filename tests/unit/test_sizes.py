@@ -37,5 +37,6 @@ def test_a_method_and_what_is_inside_a_function_count(tmp_path: Path, monkeypatc
     assert len(module(tmp_path, inner, monkeypatch)) == 1
 
 
+@pytest.mark.long
 def test_the_project_passes() -> None:
     assert sizes.main() == 0

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -259,6 +260,7 @@ def last(name: str) -> Course:
     return Course((*(each for each in FACTS if each != name), name), 0, 3, at_once=True)
 
 
+@pytest.mark.long
 # Nothing is shrunk: each course takes seconds, and it is printed.
 @settings(max_examples=3, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 # Which samples count was asked of the newest terms: what only the terms before it take changed no closed part.

@@ -71,6 +71,7 @@ def test_the_log_s_own_clock_is_not_evidence_to_others() -> None:
     assert any("the log's own clock" in each for each in examples.verified(sealed(0)).not_established)
 
 
+@pytest.mark.long
 def test_a_root_bounds_when_the_blocks_were_sealed_by_the_clock_of_its_chain() -> None:
     """The statement that a batch covers names the telemetry root, so its blocks are no younger than the batch."""
     made = evidence("published on two chains")

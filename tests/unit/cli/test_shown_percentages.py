@@ -25,6 +25,7 @@ def printed(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_metagraphed_1796_settle_and_explain_show_no_100_percent(
     day: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

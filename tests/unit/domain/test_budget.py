@@ -68,6 +68,7 @@ def burn(agreement: Agreement, windows: Sequence[Window], seconds: int = HOUR) -
     return report.burns[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("target", "minutes"), [("99.95", Fraction(216, 10)), ("99.9", Fraction(432, 10))])
 def test_the_budgets_of_thirty_days_are_those_of_the_domain(target: str, minutes: Fraction) -> None:
     agreement = terms(MINUTES, window="PT1M", period="P30D", target=target)

@@ -64,6 +64,20 @@ def test_a_resource_of_ten_days_is_divided_by_those(lost: Interval, excluded: li
     assert ChargedTime([(WHOLE, Interval(0, 10))], excluded).charge(lost) == WHOLE * share
 
 
+@pytest.mark.parametrize(
+    ("lost", "excluded", "share"),
+    [
+        # five of ten days are excluded, and no less is divided by
+        (Interval(0, 2), [Interval(5, 10)], Fraction(1, 5)),
+        (Interval(4, 6), [Interval(5, 10)], Fraction(1, 10)),
+        (Interval(0, 10), [Interval(5, 10)], Fraction(1, 2)),
+        (Interval(0, 2), [Interval(0, 10)], 0),
+    ],
+)
+def test_a_life_that_is_divided_by_as_it_is(lost: Interval, excluded: list[Interval], share: Fraction) -> None:
+    assert ChargedTime([(WHOLE, Interval(0, 10))], excluded, full=True).charge(lost) == WHOLE * share
+
+
 def test_what_falls_on_a_time_wherever_it_lies() -> None:
     lives = [Interval(0, 10), Interval(0, 5), Interval(6, 8)]
     charged = ChargedTime([(WHOLE, life) for life in lives], [Interval(6, 8)])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.compensation import CreditTrace, credit_trace
-from ledger.domain.credit_lines import credit_shares
+from ledger.domain.credit_lines import RULE_VERSION, LineStatus, credit_shares
 from ledger.domain.money import currency_exponent, format_minor_units, minor_units
 from ledger.domain.proration import apportion
 from ledger.domain.settlement import settle
@@ -197,6 +197,8 @@ FINE, SLOW = (100, 0), (10, 90)
             {1: (FINE, SLOW, FINE), 2: ((1, 9), FINE, (0, 3))},
             [("ttft", 1, 20_000), ("availability", 2, 29_000), ("response", 2, 0)],
         ),
+        # No tier is reached, and one hour is slow.
+        ("sum", {1: (FINE, (94, 6), FINE), 2: (FINE, (10_000, 0), FINE)}, [("ttft", 1, 20_000)]),
         # 15 % of 580.00 for the first token is less than two slow hours.
         (
             "best",
@@ -224,6 +226,19 @@ def test_an_impact_rule_alone_is_carried_by_its_incidents_and_no_rule_by_nothing
     assert shares(impact, {2: ((1, 9), FINE, FINE)}) == [("availability", 2, 0)]
     none = agreement(lambda plain: put(plain, "compensation.rules", []))
     assert shares(none, {2: ((1, 9), FINE, FINE)}) == [("availability", 2, 0)]
+
+
+def test_a_hundredth_of_a_percent_is_paid_and_carried() -> None:
+    def change(plain: dict[str, Any]) -> None:
+        put(plain, "compensation.rules.0.tiers", {"availability": [{"below": "99", "credit_percent": "0.01"}]})
+        put(plain, "compensation.minimum", "0")
+
+    assert shares(agreement(change), {1: ((90, 10), IDLE, IDLE)}) == [("availability", 1, 80)]
+
+
+def test_lines_are_named_as_their_events_name_them() -> None:
+    assert RULE_VERSION == "credit-lines-v1"
+    assert [str(status) for status in LineStatus] == ["draft", "issued", "applied", "void"]
 
 
 def test_what_failed_in_an_hour_and_not_in_the_period_carries_nothing_of_a_sum() -> None:
@@ -274,6 +289,25 @@ def test_a_sum_over_charges_is_carried_by_each_for_its_own() -> None:
     lines = [charges.line("0.10", region="eu"), charges.line("0.23", region="us")]
     # 3.3, 1.5 and 4.95 of a minor unit each: ten in all, to the nearest.
     assert charged(of, *lines) == {"availability": 3, "ttft": 2, "response": 5}
+
+
+@pytest.mark.parametrize(
+    ("eu", "us", "carried"),
+    [
+        # 10 % and an hour of 24 of 1000.00, 15 % of 100.00, 15 % of 1000.00.
+        ("100.00", "900.00", {"availability": 14_167, "ttft": 1_500, "response": 15_000}),
+        # 1.275, 0.15 and 1.35 minor units: three in all.
+        ("0.01", "0.08", {"availability": 1, "ttft": 0, "response": 2}),
+    ],
+)
+def test_what_tiers_and_lost_time_pay_of_charges_is_added_up_for_each_violation(
+    eu: str, us: str, carried: dict[str, int]
+) -> None:
+    lost = {"kind": "proportional", "method": "proportional-v1", "of": "lost_time", "pays": "always"}
+    both = [*agreement().document["compensation"]["rules"], {**lost, "objective": "availability"}]
+    money = {"tiers_combine": "sum", "rules_combine": "sum", "rules": both, "minimum": "0"}
+    of = in_eu(**{f"compensation__{name}": value for name, value in money.items()})
+    assert charged(of, charges.line(eu, region="eu"), charges.line(us, region="us")) == carried
 
 
 def test_of_equal_parts_the_one_that_no_violation_stands_for_gets_the_rest() -> None:

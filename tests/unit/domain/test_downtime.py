@@ -61,6 +61,7 @@ def format_ten(units: int) -> str:
     return f"{whole}.{rest:010}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", range(4))
 def test_minutes_of_the_month_case_open_04(sla_fixtures: Path, row: int) -> None:
     found = case(sla_fixtures, "open_04")
@@ -80,6 +81,7 @@ def test_minutes_of_the_month_case_open_04(sla_fixtures: Path, row: int) -> None
     assert (tiers[-1]["credit_percent"] if tiers else "0") == expected["credit_percent"]
 
 
+@pytest.mark.long
 def test_outages_minus_maintenance_case_open_06(sla_fixtures: Path) -> None:
     found = case(sla_fixtures, "open_06")
     period, expected = month(found["input"]["month"]), found["expected"]
@@ -203,6 +205,7 @@ def test_minus_leaves_exactly_the_instants_of_the_one_that_are_not_in_the_other(
     assert left == union(left)
 
 
+@pytest.mark.long
 def test_a_month_of_outages_is_quick() -> None:
     """A minute costs a look at its own place, so that thousands of outages in a month are no matter."""
     period = month("2026-03")

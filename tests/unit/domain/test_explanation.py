@@ -198,6 +198,7 @@ def fraction(ratio: Mapping[str, str]) -> Fraction:
 CELLS = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 40), st.integers(0, 6))), min_size=1, max_size=40)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", sorted(METHODS))
 @settings(max_examples=12, deadline=None)
 @given(cells=CELLS, gone=st.sets(st.integers(0, 30), max_size=3))

@@ -16,6 +16,8 @@ from ledger.errors import ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, agreement, put
 from tests.unit.domain.test_outages import idle, outage, terms
 
+pytestmark = pytest.mark.long
+
 
 def counted(at_s: int, value: int) -> CounterRow:
     at_ns = DAY_NS + at_s * SECOND_NS

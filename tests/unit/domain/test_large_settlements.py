@@ -20,6 +20,8 @@ from ledger.domain.violations import violations
 from ledger.domain.window import Cell, Window, WindowState
 from tests.unit.domain.samples import agreement
 
+pytestmark = pytest.mark.long
+
 LOST = {"objective": "availability", "kind": "proportional", "method": "proportional-v1", "of": "lost_time"}
 LOST |= {"affected": "share", "pays": "always"}
 PRIMES = [n for n in range(2**20, 2**20 + 30_000) if all(n % k for k in range(2, 1100))]

@@ -229,6 +229,7 @@ def azure_month(sla_fixtures: Path) -> tuple[Any, Callable[[int], RequestColumns
     return case, make
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a", "b", "c", "d", "e"])
 def test_worked_case_03(azure_month: tuple[Any, Callable[[int], RequestColumns]], name: str) -> None:
     case, make = azure_month

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.instant import parse_instant_ns
-from ledger.domain.restatement import carries_proof, differences, final_from_ns
+from ledger.domain.restatement import Standing, carries_proof, differences, final_from_ns
 
 amounts = st.none() | st.integers(0, 10**9).map(lambda units: {"currency": "USD", "minor_units": str(units)})
 counts = st.integers(0, 50)
@@ -109,3 +109,7 @@ def test_late_facts_are_taken_until_the_statement_says_or_for_30_days() -> None:
     assert final_from_ns(said) == end_ns + 1
     for silent in ({"end_ns": str(end_ns)}, {"end_ns": str(end_ns), "accepts_until_ns": None}):
         assert final_from_ns(silent) == parse_instant_ns("2023-07-15T00:00:00Z")
+
+
+def test_standings_are_spelt_as_statements_spell_them() -> None:
+    assert [str(standing) for standing in Standing] == ["draft", "final", "restated"]

@@ -99,6 +99,8 @@ def test_the_service_and_the_contract_are_capped_after_the_scopes() -> None:
     found = trace(terms(caps={"scope": "400.00", "service": "650.00", "contract": "600.00"}), WORST)
     assert [(step.level, step.amount) for step in found.caps or ()] == [("service", 65_000), ("contract", 60_000)]
     assert found.credit == 60_000
+    wide = trace(terms(caps={"scope": "400.00", "service": "800.00"}), WORST)
+    assert [(step.level, step.amount) for step in wide.caps or ()] == [("service", 70_000)]
 
 
 def test_the_minimum_is_held_against_what_the_scopes_leave() -> None:

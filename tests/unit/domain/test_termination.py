@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.termination import Notice, notice_message, unsigned_notice
+from ledger.domain.termination import NOTICE, Notice, notice_message, unsigned_notice
 from ledger.errors import DocumentInvalid
 
 SLA_ID, DOC, SIGNATURE = "0x" + "5a" * 32, "cd" * 32, "ab" * 64
@@ -65,3 +65,7 @@ def test_what_is_no_notice_is_refused_by_its_field(changes: dict[str, Any], fiel
 
 def test_a_reason_may_be_long() -> None:
     assert notice(reason="r" * 500).reason == "r" * 500
+
+
+def test_its_published_shape_says_what_it_is() -> None:
+    assert NOTICE.json_schema()["title"] == "sla-ledger Termination v1"

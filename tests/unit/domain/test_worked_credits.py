@@ -92,6 +92,7 @@ def _counts(row: Any) -> tuple[int, int]:
     return uptime.numerator, uptime.denominator
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a", "b", "c", "d"])
 def test_minutes_down_and_a_cap_of_half_the_base(sla_fixtures: Path, name: str) -> None:
     found = case(sla_fixtures, "case_open_04_coreweave_minutes_cap.json")

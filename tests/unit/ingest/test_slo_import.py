@@ -108,6 +108,7 @@ def test_ratio_timeslices_are_a_mean(case_08: dict[str, Any]) -> None:
     assert 0 <= exact - Fraction(result.good, result.valid) < Fraction(1, result.valid)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["Timeslices", "RatioTimeslices"])
 def test_an_attack_burns_the_budget_after_as_many_slices_as_published(case_08: dict[str, Any], method: str) -> None:
     attack = case_08["input"]["attack"]

@@ -304,6 +304,7 @@ for _ in range(40):
 """
 
 
+@pytest.mark.long
 def test_processes_that_create_and_fill_one_file_write_one_history(path: Path) -> None:
     root = Path(__file__).resolve().parents[3]
     processes = [
