@@ -22,6 +22,8 @@ DEADLINE_S = 15
 """For the whole exchange: a receiver that answers a byte at a time would hold a worker for hours."""
 
 _MAX_RETRY_AFTER_DIGITS = 6
+_NAT64, _NAT64_OWN = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48")
+_V4_COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
 def sign(secrets: Sequence[bytes], message_id: str, timestamp_s: int, body: bytes) -> str:
@@ -77,9 +79,25 @@ class WebhookClient:
 
     def _resolve(self, host: str, port: int) -> tuple[int, tuple[object, ...]]:
         for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            if self._allow_private or ipaddress.ip_address(str(address[0]).partition("%")[0]).is_global:
+            if self._allow_private or is_public(str(address[0]).partition("%")[0]):
                 return family, address
         raise WebhookUnreachable(f"{host} is no public address, and this server asks no others")
+
+
+def is_public(text: str) -> bool:
+    """Whether an address belongs to nobody's own network, in whichever form it stands.
+
+    Of those of IPv6 that lead to one of IPv4 (6to4, NAT64: RFC 3056, 6052, 8215) that one counts; addresses of a site
+    (RFC 3879) are private, although the library calls them global.
+    """
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else address.sixtofour
+        if address.is_site_local or address in _NAT64_OWN or address in _V4_COMPATIBLE:
+            return False
+        if inner is not None and not inner.is_global:
+            return False
+    return address.is_global and not address.is_multicast
 
 
 def _shut(connection: http.client.HTTPConnection) -> None:

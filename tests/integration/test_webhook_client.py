@@ -17,7 +17,7 @@ import pytest
 
 from ledger.app.webhook_delivery import Answer
 from ledger.errors import WebhookUnreachable
-from ledger.wiring.webhook_client import WebhookClient, sign
+from ledger.wiring.webhook_client import WebhookClient, is_public, sign
 
 SECRET, OTHER = b"\x01" * 32, b"\x02" * 32
 SHOWN = "whsec_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
@@ -168,6 +168,13 @@ class TestTheClient:
         "https://localhost/",
         "https://[::1]/",
         "https://10.1.2.3/",
+        "https://[fec0::1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://[64:ff9b::a9fe:a9fe]/",
+        "https://[64:ff9b:1::a00:1]/",
+        "https://[2002:a00:1::1]/",
+        "https://[::7f00:1]/",
+        "https://[ff0e::1]/",
         "https://169.254.169.254/latest/meta-data",
         "https://192.168.0.1:8443/",
         "https://0.0.0.0/",
@@ -178,3 +185,8 @@ class TestTheClient:
 def test_addresses_of_the_own_network_are_not_asked(url: str) -> None:
     with pytest.raises(WebhookUnreachable, match=r"public|https"):
         WebhookClient()(url, signed(), BODY)
+
+
+@pytest.mark.parametrize("text", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822", "2002:5db8:d822::1"])
+def test_public_addresses_are_asked_in_whichever_form(text: str) -> None:
+    assert is_public(text)
