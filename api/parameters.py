@@ -10,6 +10,7 @@ from litestar import Request
 from litestar.exceptions import NotFoundException
 from litestar.params import HeaderParameter, PathParameter, QueryParameter
 
+from ledger.app.paging import ANY_START, Starts
 from ledger.domain.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical
 from ledger.domain.instant import parse_instant_ns
 from ledger.errors import CursorInvalid, InstantInvalid, NotCanonical, QueryInvalid
@@ -99,6 +100,24 @@ def instant_parameter(name: str, text: str | None) -> int | None:
         return parse_instant_ns(f"{text}T00:00:00Z" if len(text) == len("2023-12-19") else text)
     except InstantInvalid as error:
         raise QueryInvalid(f"{name}: {error.message}", parameter=name) from error
+
+
+def starts_between(from_: str | None, to: str | None) -> Starts:
+    """The periods that a list is about; raises ``QueryInvalid`` for bounds between which nothing can start."""
+    return starts_within(instant_parameter("from", from_), instant_parameter("to", to))
+
+
+def starts_within(from_ns: int | None, to_ns: int | None) -> Starts:
+    """The same of instants that were read before."""
+    if from_ns is not None and to_ns is not None and from_ns >= to_ns:
+        raise QueryInvalid("from is not before to, so no period starts between them", parameter="to")
+    return Starts(from_ns, to_ns)
+
+
+def listing_of(name: str, starts: Starts) -> str:
+    """What cursors of a list with these bounds are made for."""
+    bounds = ("" if each is None else str(each) for each in (starts.from_ns, starts.to_ns))
+    return name if starts == ANY_START else f"{name}/{'/'.join(bounds)}"
 
 
 def encode_cursor(listing: str, last_id: str | None) -> str | None:

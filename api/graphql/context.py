@@ -11,7 +11,7 @@ from api.graphql.errors import forbidden, lacking
 from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes, redact
 from ledger.app.charges import ChargeDesk, RecordedCharges
 from ledger.app.claims import Claimable, ClaimDesk
-from ledger.app.paging import Page, Row
+from ledger.app.paging import ANY_START, Page, Row, Starts
 from ledger.app.quality import QualityDesk
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
@@ -55,6 +55,7 @@ class ListsAsked(Protocol):
         sla_id: str | None,
         statement_id: str | None,
         status: str | None,
+        starts: Starts = ANY_START,
         after: str | None,
         limit: int,
     ) -> Page: ...

@@ -19,6 +19,7 @@ from api.graphql.pending import (
     pending_of,
 )
 from api.graphql.report import SlaReport, TimeWindow, sla_report
+from api.graphql.scalars import InstantNs
 from api.graphql.settlement import (
     Claim,
     CreditLine,
@@ -42,7 +43,7 @@ from api.graphql.types import (
     statement_of,
 )
 from api.graphql.violations import Violation, Window, violation_of, window_of
-from api.parameters import MAX_PAGE, decode_cursor, encode_cursor
+from api.parameters import MAX_PAGE, decode_cursor, encode_cursor, listing_of, starts_within
 from ledger.app.access import Principal
 from ledger.app.paging import Page, Row
 from ledger.errors import NotFound, QueryInvalid
@@ -57,6 +58,10 @@ After = Annotated[
 OfSla = Annotated[strawberry.ID | None, strawberry.argument(description="Only of this agreement")]
 AllVersions = Annotated[bool, strawberry.argument(description="Also the versions that another one replaced")]
 OfState = Annotated[str | None, strawberry.argument(description="Only open, closed or withdrawn ones")]
+StartsFrom = Annotated[
+    InstantNs | None, strawberry.argument(name="from", description="Only of periods that start then or later")
+]
+StartsTo = Annotated[InstantNs | None, strawberry.argument(description="Only of periods that start before")]
 OfFaultState = Annotated[str | None, strawberry.argument(description="Only open or resolved ones")]
 Named = Annotated[str, strawberry.argument(description="First local date and length, such as 2023-12-19/P1D")]
 OfObjective = Annotated[str | None, strawberry.argument(description="Only of the objective of this id")]
@@ -95,15 +100,20 @@ class Query:
         info: Info,
         sla_id: OfSla = None,
         all_versions: AllVersions = False,
+        from_: StartsFrom = None,
+        to: StartsTo = None,
         first: First = DEFAULT_PAGE,
         after: After = None,
     ) -> Connection[Statement] | None:
-        context, listing = info.context, f"statements/{sla_id or ''}/{'all' if all_versions else 'newest'}"
+        context, starts = info.context, starts_within(from_, to)
+        listing = listing_of(f"statements/{sla_id or ''}/{'all' if all_versions else 'newest'}", starts)
         _require_visible(context.principal, sla_id)
 
         def fetch(last: str | None, limit: int) -> Page:
             among = context.principal.sla_ids
-            return context.queries.statements(sla_id, after=last, limit=limit, among=among, newest=not all_versions)
+            return context.queries.statements(
+                sla_id, after=last, limit=limit, among=among, newest=not all_versions, starts=starts
+            )
 
         return _connection(listing, "id", first, after, fetch, statement_of, context)
 
@@ -120,15 +130,20 @@ class Query:
         info: Info,
         sla_id: OfSla = None,
         all_versions: AllVersions = False,
+        from_: StartsFrom = None,
+        to: StartsTo = None,
         first: First = DEFAULT_PAGE,
         after: After = None,
     ) -> Connection[Credit] | None:
-        context, listing = info.context, f"credits/{sla_id or ''}/{'all' if all_versions else 'newest'}"
+        context, starts = info.context, starts_within(from_, to)
+        listing = listing_of(f"credits/{sla_id or ''}/{'all' if all_versions else 'newest'}", starts)
         _require_visible(context.principal, sla_id)
 
         def fetch(last: str | None, limit: int) -> Page:
             among = context.principal.sla_ids
-            return context.queries.credits(sla_id, after=last, limit=limit, among=among, newest=not all_versions)
+            return context.queries.credits(
+                sla_id, after=last, limit=limit, among=among, newest=not all_versions, starts=starts
+            )
 
         return _connection(listing, "statement_id", first, after, fetch, credit_of, context)
 
@@ -218,17 +233,25 @@ class Query:
         sla_id: OfSla = None,
         statement_id: OfStatement = None,
         status: OfStatus = None,
+        from_: StartsFrom = None,
+        to: StartsTo = None,
         first: First = DEFAULT_PAGE,
         after: After = None,
     ) -> Connection[CreditLine] | None:
-        context = info.context
+        context, starts = info.context, starts_within(from_, to)
 
         def fetch(last: str | None, limit: int) -> Page:
             return context.lists.credit_lines(
-                context.principal, sla_id=sla_id, statement_id=statement_id, status=status, after=last, limit=limit
+                context.principal,
+                sla_id=sla_id,
+                statement_id=statement_id,
+                status=status,
+                starts=starts,
+                after=last,
+                limit=limit,
             )
 
-        listing = f"credit-lines/{sla_id or ''}/{statement_id or ''}/{status or ''}"
+        listing = listing_of(f"credit-lines/{sla_id or ''}/{statement_id or ''}/{status or ''}", starts)
         return _connection(listing, "id", first, after, fetch, credit_line_of, context)
 
     @resolves(resource("credits", description="What can be or was claimed of a statement, incident by incident"))

@@ -22,7 +22,8 @@ from api.parameters import (
     ToInstant,
     decode_cursor,
     encode_cursor,
-    instant_parameter,
+    listing_of,
+    starts_between,
 )
 from api.rest.routes import reads, writes
 from api.rest.values import Instant, Money, Seq, Word, instant, money
@@ -107,22 +108,26 @@ class Booking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scopes=(Scope.READ_CREDITS,),
     problems=(400, 404, 503),
 )
-def list_credit_lines(
+def list_credit_lines(  # noqa: PLR0913, PLR0917 - one for each query parameter
     lists: NamedDependency[Lists],
     principal: NamedDependency[Principal],
     sla_id: SlaFilter = None,
     statement_id: StatementFilter = None,
     status: Status = None,
+    from_: FromInstant = None,
+    to: ToInstant = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> CreditLinePage:
     """Credit lines and reversal entries, by the start of their period."""
-    listing = f"credit-lines/{sla_id or ''}/{statement_id or ''}/{status or ''}"
+    starts = starts_between(from_, to)
+    listing = listing_of(f"credit-lines/{sla_id or ''}/{statement_id or ''}/{status or ''}", starts)
     page = lists.credit_lines(
         principal,
         sla_id=sla_id,
         statement_id=statement_id,
         status=status,
+        starts=starts,
         after=decode_cursor(cursor, listing),
         limit=limit,
     )
@@ -183,12 +188,12 @@ def export_credits(
 
     All of one state of the ledger.
     """
-    from_ns, to_ns = instant_parameter("from", from_), instant_parameter("to", to)
+    starts = starts_between(from_, to)
     # Written before the first byte goes out: an error is a problem document then, not half a file, and no
     # transaction waits for a slow reader.
     out = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed when it was sent
     try:
-        lists.export_credits(principal, out, from_ns=from_ns, to_ns=to_ns)
+        lists.export_credits(principal, out, from_ns=starts.from_ns, to_ns=starts.to_ns)
     except BaseException:
         out.close()
         raise

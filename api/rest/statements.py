@@ -1,4 +1,4 @@
-"""Statements, what follows from them (credits), and what shows that they hold (bundle, inclusion)."""
+"""Statements, and what shows that they hold (bundle, inclusion)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ import msgspec
 from litestar import MediaType, Response
 from litestar.params import QueryParameter
 
-from api.parameters import CursorText, Limit, OptionalTreeSize, SlaFilter, StatementId, decode_cursor, encode_cursor
+from api.parameters import (
+    CursorText,
+    FromInstant,
+    Limit,
+    OptionalTreeSize,
+    SlaFilter,
+    StatementId,
+    ToInstant,
+    decode_cursor,
+    encode_cursor,
+    listing_of,
+    starts_between,
+)
 from api.rest.restatement import CreditDelta, ObjectiveDelta, Restated, credit_delta
 from api.rest.roots import Roots, roots_of
 from api.rest.routes import Seen, reads
@@ -191,25 +203,6 @@ class StatementDetail(msgspec.Struct, frozen=True, kw_only=True):
     withheld: Withheld
 
 
-class Credit(msgspec.Struct, frozen=True, kw_only=True):
-    """The credit of one statement; it may be zero. Lines that were taken back since do not change it."""
-
-    statement_id: str
-    sla_id: Word
-    period: str
-    credit: Money
-    status: Annotated[str, msgspec.Meta(description="Always issued; its credit lines say what became of it")]
-    proof_hash: Annotated[Word | None, msgspec.Meta(description="The proof it follows by; null while there is none")]
-    seq: Seq
-
-
-class CreditPage(msgspec.Struct, frozen=True):
-    """Credits by start of their period; ``next_cursor`` is null on the last page."""
-
-    items: list[Credit]
-    next_cursor: str | None
-
-
 class InclusionProof(msgspec.Struct, frozen=True, kw_only=True):
     """That the event which issued a statement is a leaf of the log (RFC 6962, 2.1.1)."""
 
@@ -234,13 +227,16 @@ def list_statements(
     seen: Seen,
     sla_id: SlaFilter = None,
     versions: Versions = "newest",
+    from_: FromInstant = None,
+    to: ToInstant = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> StatementPage:
     """Statements of one agreement or of all, by the start of their period: the newest version of each, or all."""
-    listing = f"statements/{sla_id or ''}/{versions}"
+    starts = starts_between(from_, to)
+    listing = listing_of(f"statements/{sla_id or ''}/{versions}", starts)
     after = decode_cursor(cursor, listing)
-    page = seen.statements(sla_id, after=after, limit=limit, newest=versions == "newest")
+    page = seen.statements(sla_id, after=after, limit=limit, newest=versions == "newest", starts=starts)
     lost = seen.not_replayed()
     return StatementPage([_statement(row, lost) for row in page.rows], encode_cursor(listing, page.last_id))
 
@@ -284,30 +280,6 @@ def get_inclusion(seen: Seen, statement_id: StatementId, size: OptionalTreeSize 
         root=found.root.hex(),
         checkpoint=found.checkpoint,
     )
-
-
-@reads(
-    "/v1/credits",
-    of_the_log=True,
-    summary="List credits",
-    tag="statements",
-    scopes=(Scope.READ_CREDITS,),
-    problems=(400, 404, 503),
-)
-def list_credits(
-    seen: Seen,
-    sla_id: SlaFilter = None,
-    versions: Versions = "newest",
-    limit: Limit = 50,
-    cursor: CursorText = None,
-) -> CreditPage:
-    """Credits of statements of one agreement or of all, by the start of their period. Withheld statements have none.
-
-    What is owed now is the sum of the credit lines (`/v1/credit-lines`): lines may have been taken back since.
-    """
-    listing = f"credits/{sla_id or ''}/{versions}"
-    page = seen.credits(sla_id, after=decode_cursor(cursor, listing), limit=limit, newest=versions == "newest")
-    return CreditPage([_credit(row) for row in page.rows], encode_cursor(listing, page.last_id))
 
 
 @reads(
@@ -383,16 +355,4 @@ def _objective(result: Row) -> ObjectiveResult:
         attainment_percent=None if good is None else attainment_percent(good, valid),
         score=None if good is None else shown_score(result["unit"], good, valid),
         withheld=[name for each in result["withheld"] for name in _RESULT_MEMBERS.get(each, (each,))],
-    )
-
-
-def _credit(row: Row) -> Credit:
-    return Credit(
-        statement_id=row["statement_id"],
-        sla_id=row["sla_id"],
-        period=row["period"],
-        credit=money(row["currency"], row["minor_units"]),
-        status=row["status"],
-        proof_hash=row["proof_ref"],
-        seq=row["seq"],
     )

@@ -12,7 +12,7 @@ from typing import IO, Any
 from ledger.app.access import Principal, metric_scopes, redact
 from ledger.app.exclusions import rulings_by_id
 from ledger.app.exports import ControlTotals, credit_rows, write_credit_export
-from ledger.app.paging import Page, Row, no_place, page_of, place_of
+from ledger.app.paging import ANY_START, Page, Row, Starts, no_place, page_of, place_of
 from ledger.app.ports import Database, Transaction
 from ledger.domain.agreement import Agreement
 from ledger.domain.exclusions import Ruled
@@ -102,6 +102,7 @@ class Lists:
         sla_id: str | None,
         statement_id: str | None,
         status: str | None,
+        starts: Starts = ANY_START,
         after: str | None,
         limit: int,
     ) -> Page:
@@ -112,7 +113,8 @@ class Lists:
                 sla_ids=among,
                 statement_id=statement_id,
                 status=status,
-                after=place_of(after, tx.views.credit_line, among),
+                after=starts.place(place_of(after, tx.views.credit_line, among)),
+                before_ns=starts.to_ns,
                 limit=limit + 1,
             )
         return page_of(rows, limit, "id")

@@ -23,6 +23,25 @@ class Page:
     last_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Periods that start in [from_ns, to_ns); None: no bound on that side."""
+
+    from_ns: int | None = None
+    to_ns: int | None = None
+
+    def place(self, after: tuple[int, str] | None) -> tuple[int, str] | None:
+        """Where a list of these periods goes on: behind ``after``, and never before the first of them."""
+        if self.from_ns is None:
+            return after
+        # Ids are not empty, so this place lies before everything that starts then.
+        first = (self.from_ns, "")
+        return first if after is None else max(after, first)
+
+
+ANY_START = Starts()
+
+
 def page_of(rows: Sequence[Row], limit: int, id_name: str) -> Page:
     """One row more than ``limit`` was asked for: it tells whether there is another page."""
     found = rows[:limit]

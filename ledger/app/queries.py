@@ -19,7 +19,7 @@ from ledger.app.explanation import read_explanation
 from ledger.app.lifecycle import read_lifecycle
 from ledger.app.observations import ReadRows
 from ledger.app.overview import Overview, read_overview
-from ledger.app.paging import Page, Row, page_of, place_of, row_of
+from ledger.app.paging import ANY_START, Page, Row, Starts, page_of, place_of, row_of
 from ledger.app.pending import read_pending
 from ledger.app.ports import Database, Transaction
 from ledger.app.statements import issued_event
@@ -137,6 +137,7 @@ class Queries:
         limit: int,
         among: frozenset[str] | None = None,
         newest: bool = True,
+        starts: Starts = ANY_START,
     ) -> Page:
         """Statements by start of their period and id, of each period the newest version unless all are asked for.
 
@@ -144,8 +145,10 @@ class Queries:
         """
         with self._database.read() as tx:
             known = _known(tx, sla_id, among)
-            place = place_of(after, tx.views.statement, known)
-            rows = tx.views.statements_page(sla_ids=known, after=place, newest=newest, limit=limit + 1)
+            place = starts.place(place_of(after, tx.views.statement, known))
+            rows = tx.views.statements_page(
+                sla_ids=known, after=place, before_ns=starts.to_ns, newest=newest, limit=limit + 1
+            )
             rows = with_states(tx, rows)
         return page_of(rows, limit, "id")
 
@@ -168,6 +171,7 @@ class Queries:
         limit: int,
         among: frozenset[str] | None = None,
         newest: bool = True,
+        starts: Starts = ANY_START,
     ) -> Page:
         """Credits by start of their statement's period, of the newest versions unless all are asked for.
 
@@ -176,8 +180,8 @@ class Queries:
         with self._database.read() as tx:
             # Every credit is of a statement, and stands where that does.
             known = _known(tx, sla_id, among)
-            place = place_of(after, tx.views.statement, known)
-            rows = tx.views.credits(sla_ids=known, after=place, newest=newest, limit=limit + 1)
+            place = starts.place(place_of(after, tx.views.statement, known))
+            rows = tx.views.credits(sla_ids=known, after=place, before_ns=starts.to_ns, newest=newest, limit=limit + 1)
         return page_of(rows, limit, "statement_id")
 
     def uptime(self, within: Interval, *, may_see: Callable[[str], bool]) -> sla_report.Uptime:

@@ -28,10 +28,12 @@ class Views(Protocol):
         *,
         sla_ids: frozenset[str] | None = None,
         after: tuple[int, str] | None = None,
+        before_ns: int | None = None,
         newest: bool = False,
         limit: int,
     ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` rows of ``statements`` by (start of the period, id), from the place ``after`` on.
+        """Up to ``limit`` rows of ``statements`` by (start of the period, id), from the place ``after`` on, of periods
+        that start before ``before_ns``.
 
         With ``newest`` those alone that no other version replaced.
         """
@@ -75,10 +77,12 @@ class Views(Protocol):
         *,
         sla_ids: frozenset[str] | None = None,
         after: tuple[int, str] | None = None,
+        before_ns: int | None = None,
         newest: bool = False,
         limit: int,
     ) -> Sequence[Mapping[str, Any]]:
-        """Up to ``limit`` credits by (start of the period, statement's id), from the place ``after`` on.
+        """Up to ``limit`` credits by (start of the period, statement's id), from the place ``after`` on, of periods
+        that start before ``before_ns``.
 
         With ``newest`` those alone of statements that no other version replaced.
 

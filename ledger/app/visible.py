@@ -15,7 +15,7 @@ from ledger.app.budgets import Budgets
 from ledger.app.chain_status import ChainProgress, ChainStatus
 from ledger.app.explanation import visible_explanation
 from ledger.app.overview import Overview
-from ledger.app.paging import Page, Row
+from ledger.app.paging import ANY_START, Page, Row, Starts
 from ledger.app.queries import Inclusion, LoggedStatement, Queries
 from ledger.domain.events import StoredEvent
 from ledger.domain.indicators import REQUESTS
@@ -69,10 +69,12 @@ class VisibleQueries:
         self._require_agreement(sla_id)
         return self._queries.pending(sla_id)
 
-    def statements(self, sla_id: str | None, *, after: str | None, limit: int, newest: bool = True) -> Page:
+    def statements(
+        self, sla_id: str | None, *, after: str | None, limit: int, newest: bool = True, starts: Starts = ANY_START
+    ) -> Page:
         self._require_agreement(sla_id)
         among = self._principal.sla_ids
-        page = self._queries.statements(sla_id, after=after, limit=limit, among=among, newest=newest)
+        page = self._queries.statements(sla_id, after=after, limit=limit, among=among, newest=newest, starts=starts)
         return Page(self._statements(page.rows), page.last_id)
 
     def statement(self, statement_id: str) -> LoggedStatement:
@@ -86,10 +88,12 @@ class VisibleQueries:
         found = self._queries.explanation(statement_id, all_windows=all_windows)
         return visible_explanation(found, self._principal)
 
-    def credits(self, sla_id: str | None, *, after: str | None, limit: int, newest: bool = True) -> Page:
+    def credits(
+        self, sla_id: str | None, *, after: str | None, limit: int, newest: bool = True, starts: Starts = ANY_START
+    ) -> Page:
         self._require_agreement(sla_id)
         among = self._principal.sla_ids
-        page = self._queries.credits(sla_id, after=after, limit=limit, among=among, newest=newest)
+        page = self._queries.credits(sla_id, after=after, limit=limit, among=among, newest=newest, starts=starts)
         return Page([visible("credit", row, self._principal) for row in page.rows], page.last_id)
 
     def bundle(self, statement_id: str) -> bytes:

@@ -131,13 +131,12 @@ class StoredViews:
         *,
         sla_ids: frozenset[str] | None = None,
         after: tuple[int, str] | None = None,
+        before_ns: int | None = None,
         newest: bool = False,
         limit: int,
     ) -> Sequence[Mapping[str, Any]]:
-        if newest:
-            rows = self._newest("view_statement", sla_ids, after, limit)
-        else:
-            rows = self._page_of_statements("view_statement", sla_ids, after, limit)
+        page = self._newest if newest else self._page_of_statements
+        rows = page("view_statement", sla_ids, after, before_ns, limit)
         return self._statements(rows, self._among(rows))
 
     def open_anchors(self, chain_id: int, *, after: str | None = None, limit: int) -> Sequence[Mapping[str, Any]]:
@@ -168,13 +167,14 @@ class StoredViews:
         *,
         sla_ids: frozenset[str] | None = None,
         after: tuple[int, str] | None = None,
+        before_ns: int | None = None,
         newest: bool = False,
         limit: int,
     ) -> Sequence[Mapping[str, Any]]:
         if newest:
-            rows = self._newest("view_credit", sla_ids, after, limit, credited=1)
+            rows = self._newest("view_credit", sla_ids, after, before_ns, limit, credited=1)
         else:
-            rows = self._page_of_statements("view_credit", sla_ids, after, limit)
+            rows = self._page_of_statements("view_credit", sla_ids, after, before_ns, limit)
         attestations = _by_statement(self._among(rows)("view_attestation"))
         return [credit_row(row, attestations.get(row.columns["statement_id"])) for row in rows]
 
@@ -248,18 +248,29 @@ class StoredViews:
         return sorted(map(webhook_row, self._reader.rows("view_webhook")), key=lambda row: str(row["id"]))
 
     def _page_of_statements(
-        self, view: str, sla_ids: frozenset[str] | None, after: tuple[int, str] | None, limit: int
+        self,
+        view: str,
+        sla_ids: frozenset[str] | None,
+        after: tuple[int, str] | None,
+        before_ns: int | None,
+        limit: int,
     ) -> Sequence[ViewRow]:
         order = ("start_ns", "statement_id")
-        return self._reader.page(view, order, after=after, limit=limit, **_given(sla_id=sla_ids))
+        return self._reader.page(view, order, after=after, before=before_ns, limit=limit, **_given(sla_id=sla_ids))
 
     def _newest(
-        self, view: str, sla_ids: frozenset[str] | None, after: tuple[int, str] | None, limit: int, **equal: int
+        self,
+        view: str,
+        sla_ids: frozenset[str] | None,
+        after: tuple[int, str] | None,
+        before_ns: int | None,
+        limit: int,
+        **equal: int,
     ) -> Sequence[ViewRow]:
         """A page of a view about statements, of those that stand."""
         order, standing = ("start_ns", "statement_id"), frozenset({Standing.DRAFT, Standing.FINAL})
         wanted = {**_given(sla_id=sla_ids), "standing": standing, **equal}
-        page = self._reader.page("view_standing", order, after=after, limit=limit, **wanted)
+        page = self._reader.page("view_standing", order, after=after, before=before_ns, limit=limit, **wanted)
         found = _by_statement(self._among(page)(view))
         return [found[row.columns["statement_id"]] for row in page]
 

@@ -13,6 +13,7 @@ from litestar.testing import TestClient
 
 from api.parameters import decode_cursor, encode_cursor
 from ledger.errors import CursorInvalid
+from tests.api.conftest import DAY_NS, FIRST_NS
 
 Client = TestClient[Any]
 
@@ -40,6 +41,51 @@ def test_walk_meets_every_row_once_in_order(ledger: Any, client: Client, limit: 
         assert pages[-1]
     filtered = walk(client, "/v1/statements", "id", limit=limit, sla_id=sla_ids[1])
     assert [name for page in filtered for name in page] == names[1::2]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_a_walk_between_bounds_meets_the_periods_that_start_there(ledger: Any, client: Client, limit: int) -> None:
+    sla_ids = [ledger.agreement(number) for number in range(2)]
+    named = [ledger.statement(sla_ids[day % 2], day) for day in range(6)]
+    lines = [ledger.credit_line(sla_ids[day % 2], name, day=day) for day, name in enumerate(named)]
+    for bounds, chosen in (
+        ({"from": "2023-12-03"}, slice(2, None)),
+        ({"to": "2023-12-03T00:00:00Z"}, slice(0, 2)),
+        ({"from": "2023-12-02", "to": "2023-12-05T08:00:00+08:00"}, slice(1, 4)),
+        # A zone's own month: the first period starts before it.
+        ({"from": "2023-12-01T00:00:00.000000001Z", "to": "2023-12-02"}, slice(1, 1)),
+    ):
+        for path, id_name, rows in (
+            ("/v1/statements", "id", named),
+            ("/v1/credits", "statement_id", named),
+            ("/v1/credit-lines", "id", lines),
+        ):
+            for versions in ({}, {"versions": "all"}) if path != "/v1/credit-lines" else ({},):
+                pages = walk(client, path, id_name, limit=limit, **bounds, **versions)
+                assert [name for page in pages for name in page] == rows[chosen]
+        of_one = walk(client, "/v1/credit-lines", "id", limit=limit, sla_id=sla_ids[0], **bounds)
+        assert [name for page in of_one for name in page] == [name for name in lines[chosen] if name in lines[::2]]
+
+
+def test_a_cursor_does_not_lead_out_of_its_bounds(ledger: Any, client: Client) -> None:
+    sla_id = ledger.agreement(1)
+    named = [ledger.statement(sla_id, day) for day in range(4)]
+    bounds = {"from": "2023-12-03", "to": "2023-12-04"}
+    # One that somebody wrote for this list, from before its first period.
+    forged = encode_cursor(f"statements//newest/{(FIRST_NS + 2 * DAY_NS)}/{FIRST_NS + 3 * DAY_NS}", named[0])
+    found = client.get("/v1/statements", params={"cursor": forged, **bounds}).json()
+    assert [item["id"] for item in found["items"]] == [named[2]]
+    free = client.get("/v1/statements?limit=1").json()["next_cursor"]
+    for asked in ({"cursor": free, **bounds}, {"cursor": forged}):
+        refused = client.get("/v1/statements", params=asked)
+        assert (refused.status_code, refused.json()["code"]) == (400, "cursor_invalid")
+
+
+def test_bounds_between_which_nothing_can_start_are_refused(client: Client) -> None:
+    for path in ("/v1/statements", "/v1/credits", "/v1/credit-lines", "/v1/exports/credits.csv"):
+        for bounds in ({"from": "2023-12-02", "to": "2023-12-02"}, {"from": "yesterday"}):
+            refused = client.get(path, params=bounds)
+            assert (refused.status_code, refused.json()["code"]) == (400, "query_invalid")
 
 
 def test_walk_while_rows_are_added_before_and_behind(ledger: Any, client: Client) -> None:

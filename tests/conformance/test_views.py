@@ -291,6 +291,15 @@ def test_the_newest_versions_can_be_listed_alone(database: AnyDatabase) -> None:
     assert credited == [statement_id(2)]
 
 
+@pytest.mark.parametrize("newest", [True, False])
+def test_lists_of_statements_and_credits_end_before_an_instant(database: AnyDatabase, newest: bool) -> None:
+    append(database, statement(), statement(day=1))
+    with database.read() as tx:
+        for before_ns, found in ((START_NS, 0), (START_NS + 1, 1), (START_NS + DAY_NS, 1), (START_NS + DAY_NS + 1, 2)):
+            asked = {"before_ns": before_ns, "newest": newest, "limit": 9}
+            assert len(tx.views.statements_page(**asked)) == len(tx.views.credits(**asked)) == found
+
+
 def test_drafts_are_found_when_they_are_due(database: AnyDatabase) -> None:
     append(database, statement(), statement(day=1), statement(day=2), restatement(day=1), finalized(day=2))
     due_ns = START_NS + 31 * DAY_NS

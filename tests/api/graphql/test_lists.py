@@ -47,6 +47,26 @@ def test_a_walk_sees_every_item_once_in_order(ask: Asker, ledger: Any, first: in
     assert [node["slaId"] for page in walk(ask, AGREEMENTS, first) for node in page] == sorted(sla_ids)
 
 
+def test_bounds_and_their_cursors_are_those_of_rest(ask: Asker, client: Any, ledger: Any) -> None:
+    sla_id = ledger.agreement(1)
+    named = [ledger.statement(sla_id, day) for day in range(4)]
+    query = """query ($after: String,
+        $from: Instant = "2023-12-02T00:00:00Z", $to: Instant = "2023-12-04T08:00:00+08:00") {
+      statements(first: 1, after: $after, from: $from, to: $to) { edges { cursor node { id } } }
+      credits(from: $from, to: $to) { edges { node { statementId } } } }"""
+    found = ask(query)["data"]
+    (first,) = found["statements"]["edges"]
+    assert first["node"]["id"] == named[1]
+    assert [edge["node"]["statementId"] for edge in found["credits"]["edges"]] == named[1:3]
+    bounds = {"from": "2023-12-02", "to": "2023-12-04"}
+    cursor = client.get("/v1/statements", params={"limit": 1, **bounds}).json()["next_cursor"]
+    assert first["cursor"] == cursor
+    rest = ask(query, variables={"after": cursor})["data"]["statements"]["edges"]
+    assert [edge["node"]["id"] for edge in rest] == [named[2]]
+    refused = ask(query, variables={"to": "2023-12-02T00:00:00Z"})
+    assert codes(refused) == ["QUERY_INVALID", "QUERY_INVALID"]
+
+
 def test_a_list_without_items_is_a_page(ask: Asker) -> None:
     query = "{ statements { edges { cursor } pageInfo { hasNextPage startCursor endCursor } } }"
     assert ask(query)["data"]["statements"] == {
