@@ -151,8 +151,6 @@ def pins(data_dir: Path, as_json: bool) -> None:
 
 def _require_data(data_dir: Path) -> None:
     """A folder that is none would read as one that pins nothing."""
-    if not (data_dir / "data.json").is_file():
-        raise BadInput(
-            f"{data_dir} holds no ledger (data.json is missing); make one with: sla-ledger init --data {data_dir}",
-            path=str(data_dir),
-        )
+    from ledger.wiring.marker import read_marker
+
+    read_marker(data_dir)

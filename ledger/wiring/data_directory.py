@@ -13,21 +13,18 @@ from ledger.app.fsck_tree import LogTrust, known_checkpoint
 from ledger.app.log_keys import LogIdentity, log_keys
 from ledger.app.restore_guard import KnownCheckpoint
 from ledger.attest.signing import load_key, verify
-from ledger.domain.canonical import canonical_bytes, parse_json
-from ledger.domain.instant import SECOND_NS
-from ledger.errors import BadInput, DataDirectoryInvalid, NoteInvalid, SlaLedgerError
+from ledger.errors import BadInput, DataDirectoryInvalid, NoteInvalid
 from ledger.merkle.key_history import key_at
 from ledger.merkle.note import MAX_NOTE_BYTES, VerifierKey, parse_vkey
 from ledger.store.database import SqliteDatabase
 from ledger.store.postgres import PostgresDatabase
 from ledger.wiring.clock import SystemClock, SystemRandomness
+from ledger.wiring.marker import read_marker, write_marker
 from ledger.wiring.needs import KeyGroup, folder_of
 from ledger.wiring.pin import PinFile
 
 SqlDatabase: TypeAlias = SqliteDatabase | PostgresDatabase
 
-DATA_FORMAT = "sla-ledger/data/v1"
-DATA_FILE = "data.json"
 DATABASE_FILE = "ledger.db"
 KEY_FOLDER = "keys"
 LOG_KEY_FILE = "log.key"
@@ -74,17 +71,13 @@ def open_data_directory(
     """Open the data directory ``folder``, without chain, prover or sequencer. ``vkeys`` are keys of the log to trust
     instead of the one in its key folder; ``database_url`` names the PostgreSQL that holds the log, if one does.
     Raises ``DataDirectoryInvalid``, ``VerifierKeyInvalid`` or ``SettingInvalid``."""
-    try:
-        document = parse_json((folder / DATA_FILE).read_bytes(), max_bytes=4096)
-        kept = database_url is not None or (folder / DATABASE_FILE).is_file()
-        if document["format"] != DATA_FORMAT or not kept:
-            raise ValueError("another format, or no database")
-        first = parse_vkey(document["log_vkey"]) if "log_vkey" in document else None
-    except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
+    first = read_marker(folder).first_log_key
+    if database_url is None and not (folder / DATABASE_FILE).is_file():
         raise DataDirectoryInvalid(
-            f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger init --data DIR",
+            f"{folder} holds no ledger ({DATABASE_FILE} is missing); restore it from a backup, or name the PostgreSQL "
+            "that holds it with --database",
             path=str(folder),
-        ) from error
+        )
     with _opened(folder, vkeys, first, database_url) as data:
         yield data
 
@@ -109,8 +102,7 @@ def new_data_directory(
     try:
         with _opened(folder, vkeys, None, database_url) as data:
             yield data
-        genesis = {"format": DATA_FORMAT, "genesis_timestamp_s": time.time_ns() // SECOND_NS}
-        (folder / DATA_FILE).write_bytes(canonical_bytes(genesis))
+        write_marker(folder, time.time_ns(), None)
     except BaseException:
         for path in folder.glob(f"{DATABASE_FILE}*"):
             path.unlink(missing_ok=True)

@@ -47,13 +47,14 @@ from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_id
 from ledger.wiring.chain_watching import watchers
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.collectors import KeyringCollectors
-from ledger.wiring.data_directory import DATA_FILE, DATABASE_FILE, KEY_FOLDER, PIN_FILE
+from ledger.wiring.data_directory import DATABASE_FILE, KEY_FOLDER, PIN_FILE
 from ledger.wiring.dispatchers import POLL_S, Dispatcher, Dispatchers, NoDispatcher, Notify
 from ledger.wiring.given_keys import require_keys
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, keep_key, open_signer
-from ledger.wiring.making import make_data, make_keys, names_log_key, part_keys, read_marker, remember_first_key
+from ledger.wiring.making import ensure_data
+from ledger.wiring.marker import read_marker, remember_first_key
 from ledger.wiring.needs import EVERYTHING, KeyGroup, Needs, folder_of
 from ledger.wiring.pin import PinFile
 from ledger.wiring.provers import chosen_provers, default_key_cache, pins_of
@@ -346,11 +347,7 @@ def create_data(
     folder holds something else: nothing of another's is written into. A log that was imported without keys gets its own
     here. What is told of keys to processes that are not given them is written anew.
     """
-    if not (folder / DATA_FILE).exists():
-        make_data(folder, database_url)
-    elif not (folder / KEY_FOLDER).exists() and not names_log_key(folder):
-        remember_first_key(folder, make_keys(folder).key)
-    part_keys(folder)
+    ensure_data(folder, database_url)
     services = open_data(folder, key_cache=key_cache, notify=notify, database_url=database_url, workers=workers)
     try:
         write_public_keys(folder, services.own_public_keys())
@@ -377,7 +374,7 @@ def open_data(
     Raises ``DataDirectoryInvalid``, also where the database is gone: a new one under the old keys would be another
     history in the same name. Raises ``DataDirectoryInUse``, and ``KeyFileUnusable`` for a missing key.
     """
-    timestamp_s, first = read_marker(folder)
+    marker = read_marker(folder)
     database = folder / DATABASE_FILE
     if database_url is None and (not database.is_file() or database.stat().st_size == 0):
         raise DataDirectoryInvalid(
@@ -390,8 +387,8 @@ def open_data(
     told = None if KeyGroup.LOG in needs.keys else read_public_keys(folder).log
     return Services(
         folder,
-        timestamp_s,
-        first or told,
+        marker.genesis_timestamp_s,
+        marker.first_log_key or told,
         key_cache=key_cache or default_key_cache(),
         notify=notify,
         database_url=database_url,

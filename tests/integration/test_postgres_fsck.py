@@ -21,7 +21,8 @@ from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
 from ledger.errors import LogInconsistent, NotSequencedYet
 from ledger.store.postgres import PostgresDatabase
-from ledger.wiring.data_directory import DATA_FORMAT, local_origin
+from ledger.wiring.data_directory import local_origin
+from ledger.wiring.marker import DATA_FORMAT
 from tests.conformance.samples import (
     LOG_KEY,
     SLA_ID,

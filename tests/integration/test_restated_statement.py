@@ -33,8 +33,8 @@ from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
 from ledger.wiring import Services, open_data
 from ledger.wiring.clock import SystemClock, SystemRandomness
-from ledger.wiring.data_directory import DATA_FILE, DATA_FORMAT
 from ledger.wiring.main_job import run_main_job
+from ledger.wiring.marker import DATA_FILE, DATA_FORMAT
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.storage import make_storage
 from tests.support.examples import failed, remember_pairings

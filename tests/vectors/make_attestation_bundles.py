@@ -30,8 +30,8 @@ from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
 from ledger.wiring import Services, open_data
-from ledger.wiring.data_directory import DATA_FILE
 from ledger.wiring.main_job import run_main_job
+from ledger.wiring.marker import DATA_FILE
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.provers import default_key_cache
 from ledger.wiring.services import create_data

@@ -14,7 +14,7 @@ from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import NewEvent
 from ledger.domain.naming import agreement_stream
 from ledger.store.database import SqliteDatabase
-from ledger.wiring.data_directory import DATA_FORMAT
+from ledger.wiring.marker import DATA_FORMAT
 from tests.conformance.samples import SLA_ID, SeededRandomness, StepClock, agreement, window
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from ledger.cli.main import main
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
+from ledger.wiring.marker import write_marker
 
 CIRCUIT = ("--circuit", "compliance_25x4")
 BLS12_381 = 0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB
@@ -94,7 +95,7 @@ def test_a_folder_that_is_no_data_directory_does_not_read_as_one_that_pins_nothi
 def test_a_manifest_that_cannot_be_read_is_named_before_a_prover_is_started(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "data.json").write_text("{}")
+    write_marker(tmp_path, 0, None)
     given = ["circuit.zkey", *CIRCUIT, "--manifest", str(tmp_path), "--pin", "ab" * 32, "--data", str(tmp_path)]
     assert main(["keys", "import", *given]) == 2
     assert f"{tmp_path} cannot be read: Is a directory" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from ledger.attest.signing import SigningKey, save_key
 from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
 from ledger.store.database import SqliteDatabase
-from ledger.wiring.data_directory import DATA_FORMAT
+from ledger.wiring.marker import DATA_FORMAT
 from tests.conformance.samples import (
     SeededRandomness,
     StepClock,

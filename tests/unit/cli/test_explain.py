@@ -22,7 +22,7 @@ from ledger.domain.canonical import canonical_bytes
 from ledger.domain.interval import Interval
 from ledger.domain.window import Cell
 from ledger.store.database import SqliteDatabase
-from ledger.wiring.data_directory import DATA_FORMAT
+from ledger.wiring.marker import DATA_FORMAT
 from tests.support.office import Office
 from tests.unit.app.conftest import find_requests, log, make_desk, read_rows, row
 from tests.unit.app.test_settling import record

@@ -13,7 +13,7 @@ from ledger.cli.main import main
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.naming import attestation_stream, credit_lines_stream
 from ledger.store.database import SqliteDatabase
-from ledger.wiring.data_directory import DATA_FORMAT
+from ledger.wiring.marker import DATA_FORMAT
 from tests.conformance.samples import (
     SLA_ID,
     SeededRandomness,

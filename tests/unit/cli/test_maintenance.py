@@ -24,7 +24,8 @@ from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.checkpoint import sign_checkpoint as sign_note
 from ledger.merkle.note import VerifierKey
 from ledger.store.database import SqliteDatabase
-from ledger.wiring.data_directory import DATA_FORMAT, local_origin
+from ledger.wiring.data_directory import local_origin
+from ledger.wiring.marker import DATA_FORMAT
 from ledger.wiring.pin import PinFile
 from tests.conformance.samples import SeededRandomness, StepClock, agreement, erasable, windows
 
