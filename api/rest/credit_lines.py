@@ -138,7 +138,7 @@ def list_credit_lines(  # noqa: PLR0913, PLR0917 - one for each query parameter
     "/v1/credit-lines/{line_id:str}/reverse",
     summary="Take a line back",
     tag="credits",
-    scopes=(Scope.WRITE_CREDITS, Scope.READ_CREDITS),
+    scopes=_CHANGING,
 )
 def reverse_credit_line(
     credit_desk: NamedDependency[CreditDesk],
@@ -156,7 +156,7 @@ def reverse_credit_line(
     "/v1/credit-lines/{line_id:str}/apply",
     summary="Mark a line booked",
     tag="credits",
-    scopes=(Scope.WRITE_CREDITS, Scope.READ_CREDITS),
+    scopes=_CHANGING,
 )
 def apply_credit_line(
     credit_desk: NamedDependency[CreditDesk],

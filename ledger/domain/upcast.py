@@ -60,15 +60,3 @@ def current(
             )
         payload = step(payload)
     return replace(event, payload=payload, original=event.payload)
-
-
-def missing_steps(
-    types: Mapping[str, EventType] = EVENT_TYPES, upcasters: Upcasters = UPCASTERS
-) -> list[tuple[str, int]]:
-    """The (type, version) pairs from which no step leads on although the type has a newer version."""
-    return [
-        (name, version)
-        for name, kind in sorted(types.items())
-        for version in range(1, kind.schema)
-        if (name, version) not in upcasters
-    ]

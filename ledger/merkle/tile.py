@@ -135,24 +135,6 @@ def edge_tiles(tree_size: int) -> list[TileId]:
     return edge
 
 
-def dirty_tiles(old_size: int, new_size: int) -> list[TileId]:
-    """The tiles to write when leaves ``old_size .. new_size - 1`` are appended, in their new widths.
-
-    Ordered by level, then index. Raises OutsideTree when the tree would shrink.
-    """
-    require_size(old_size)
-    require_size(new_size)
-    if new_size < old_size:
-        raise OutsideTree("A log only grows: new_size is below old_size.", old_size=old_size, new_size=new_size)
-    dirty = []
-    level = 0
-    while (new_hashes := new_size >> (TILE_HEIGHT * level)) > (old_hashes := old_size >> (TILE_HEIGHT * level)):
-        last_index = (new_hashes - 1) // TILE_WIDTH
-        dirty += [tile_at(level, index, new_size) for index in range(old_hashes // TILE_WIDTH, last_index + 1)]
-        level += 1
-    return dirty
-
-
 def _numbered(index: int, width: int) -> str:
     groups = [f"{index % 1000:03d}"]
     rest = index // 1000

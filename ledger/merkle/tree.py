@@ -114,8 +114,8 @@ def tree_root(size: int, read_tiles: TileReader) -> bytes:
 def grow(old_size: int, leaf_hashes: Sequence[bytes], read_tiles: TileReader) -> Growth:
     """Append leaf hashes to a stored tree of ``old_size`` leaves.
 
-    Reads the partial tiles of the old tree and nothing else. The tiles returned are those of
-    ``dirty_tiles``, complete, so that writing them needs no further read.
+    Reads the partial tiles of the old tree and nothing else. The tiles returned are those whose content differs from
+    the old tree's, complete, so that writing them needs no further read.
     """
     new_size = old_size + len(leaf_hashes)
     require_size(new_size)

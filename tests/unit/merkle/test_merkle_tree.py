@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ledger.errors import BadInput, OutsideTree, TreeDamaged, TreeProofInvalid
 from ledger.merkle.hasher import EMPTY_ROOT, leaf_hash
 from ledger.merkle.proof import consistency_proof, inclusion_proof
-from ledger.merkle.tile import TILE_WIDTH, TileId, dirty_tiles, edge_tiles
+from ledger.merkle.tile import TILE_WIDTH, TileId, edge_tiles
 from ledger.merkle.tree import Frontier, TileReader, frontier_at, grow, tree_root
 from ledger.merkle.verify import root_from_inclusion, verify_consistency, verify_inclusion
 
@@ -131,13 +131,19 @@ def test_an_entry_in_place_of_its_hash_is_refused(append: object) -> None:
 # --- tiles -------------------------------------------------------------------------------------
 
 
+def tiles_of(size: int) -> set[TileId]:
+    """All tiles that a tree of this size has."""
+    full = {TileId(level, index) for level in range(3) for index in range(size >> (8 * level + 8))}
+    return full | set(edge_tiles(size))
+
+
 @given(batches=st.lists(st.integers(0, 700), max_size=6), widest_only=st.booleans())
 def test_tiles_grown_in_batches_equal_tiles_made_at_once(batches: list[int], widest_only: bool) -> None:
     store = Store(widest_only)
     for batch in batches:
         old_size = store.size
         growth = grow(old_size, LEAVES[old_size : old_size + batch], store.read)
-        assert sorted(growth.tiles) == dirty_tiles(old_size, growth.size)
+        assert set(growth.tiles) == tiles_of(growth.size) - tiles_of(old_size)
         store.append(LEAVES[old_size : old_size + batch])
     at_once = store_of(store.size)
     assert store.root == at_once.root
@@ -154,27 +160,9 @@ def test_the_example_of_the_tile_specification(large: Store) -> None:
 
 
 def test_a_full_tile_leaves_a_hash_above_and_no_partial_below() -> None:
-    assert dirty_tiles(255, 256) == [TileId(0, 0, 256), TileId(1, 0, 1)]
+    assert set(grow(255, LEAVES[255:256], store_of(255).read).tiles) == {TileId(0, 0, 256), TileId(1, 0, 1)}
     assert edge_tiles(256) == [TileId(1, 0, 1)]
     assert store_of(256).tiles[TileId(1, 0, 1)] == mth(LEAVES[:256])
-
-
-@given(old_size=st.integers(0, 200_000), added=st.integers(0, 2_000))
-def test_dirty_tiles_are_those_whose_content_differs(old_size: int, added: int) -> None:
-    def all_tiles(size: int) -> set[TileId]:
-        found = set(edge_tiles(size))
-        for level in range(3):
-            found |= {TileId(level, index) for index in range(size >> (8 * level + 8))}
-        return found
-
-    dirty = dirty_tiles(old_size, old_size + added)
-    assert set(dirty) == all_tiles(old_size + added) - all_tiles(old_size)
-    assert dirty == sorted(dirty)
-
-
-def test_a_log_never_shrinks() -> None:
-    with pytest.raises(OutsideTree):
-        dirty_tiles(5, 4)
 
 
 def test_a_missing_tile_is_named() -> None:
