@@ -84,21 +84,20 @@ class EarlierBatches:
             return {period for span in left for period in timeline.touching(span) if is_closed(period)}
 
         left: tuple[Interval, ...] = () if declared is None else (declared,)
-        for spans in self._declared_before(version, batch_format):
-            left = minus(left, union(spans))
+        for events in self.back_from(version):
+            said = (declared_by(event) for event in events if format_by(event) == batch_format)
+            left = minus(left, union(span for span in said if span is not None))
             if not closed(left):
                 return set()
         return closed(left)
 
-    def _declared_before(self, version: int, batch_format: str) -> Iterator[list[Interval]]:
-        """The spans declared before an event, from the last ones back: a few at first, and more at a time the farther
-        one has to look."""
+    def back_from(self, version: int) -> Iterator[list[StoredEvent]]:
+        """The events before a version, from the last ones back: a few at first, and more at a time the farther one has
+        to look."""
         size = _FIRST_LOOK
         while version > 0:
             start = max(version - size, 0)
-            events = islice(self.tx.events.stream(self.stream, start=start), version - start)
-            said = (declared_by(event) for event in events if format_by(event) == batch_format)
-            yield [span for span in said if span is not None]
+            yield list(islice(self.tx.events.stream(self.stream, start=start), version - start))
             version, size = start, size * _WIDER
 
     def when(self, kind: str, names: Collection[str], said_before: Iterable[Place]) -> list[Interval]:

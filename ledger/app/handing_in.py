@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ledger.app.agreements import load_agreement
+from ledger.app.agreements import RegisteredAgreement, load_agreement
 from ledger.app.evidence import Attestor
 from ledger.app.observations import ReadRows, RecordedBatch, record_observations
 from ledger.app.ports import Database, Transaction
@@ -52,24 +52,45 @@ def hand_in(
     """
     # Read before the transaction, which keeps others from writing, and once, however often that is tried.
     rows = list[Any](read_rows(data))
-    rejections = tuple(islice((row for row in rows if isinstance(row, RowRejection)), MAX_SHOWN))
 
     def record(tx: Transaction) -> RecordedBatch:
-        batch = record_observations(
-            tx,
-            load_agreement(tx, sla_id, attestor),
-            data,
-            read_rows=lambda raw: rows if raw is data else read_rows(raw),
-            declared_complete=declared_complete,
-            now_ns=clock.now_ns(),
+        registered = load_agreement(tx, sla_id, attestor)
+        return record_log(
+            tx, registered, data, rows, read_rows=read_rows, complete=declared_complete, now_ns=clock.now_ns()
         )
-        # What blocks a period is kept, though it be all that the log says.
-        if batch.counts.rejected_total == batch.counts.requests and Reason.IMPLAUSIBLE not in batch.counts.rejected:
-            raise _unusable(batch, _first(rejections, batch))
-        return batch
 
     batch = write(database, record)
-    return HandedIn(batch, _first(rejections, batch))
+    return HandedIn(batch, _first(_unread(rows), batch))
+
+
+def record_log(
+    tx: Transaction,
+    registered: RegisteredAgreement,
+    data: bytes,
+    rows: Sequence[Any],
+    *,
+    read_rows: ReadRows,
+    complete: Interval | None,
+    now_ns: int,
+) -> RecordedBatch:
+    """``record_observations`` of a log whose ``rows`` were read already. Raises ``RequestLogUnusable`` where not one of
+    them can be used; who calls it then writes nothing."""
+    batch = record_observations(
+        tx,
+        registered,
+        data,
+        read_rows=lambda raw: rows if raw is data else read_rows(raw),
+        declared_complete=complete,
+        now_ns=now_ns,
+    )
+    # What blocks a period is kept, though it be all that the log says.
+    if batch.counts.rejected_total == batch.counts.requests and Reason.IMPLAUSIBLE not in batch.counts.rejected:
+        raise _unusable(batch, _first(_unread(rows), batch))
+    return batch
+
+
+def _unread(rows: Sequence[Any]) -> tuple[RowRejection, ...]:
+    return tuple(islice((row for row in rows if isinstance(row, RowRejection)), MAX_SHOWN))
 
 
 def _first(unread: Sequence[RowRejection], batch: RecordedBatch) -> tuple[RowRejection, ...]:

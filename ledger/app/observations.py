@@ -84,16 +84,15 @@ def record_observations(
     ``declared_complete`` is the span for which the collector declares its log complete; it is what makes a window
     without rows idle instead of missing. A row of the batch outside that span is rejected, because the collector does
     not stand by it. Nobody vouches for time that has not come: what is declared ahead of it ends with the handing in,
-    and what a clock may be ahead. The same batch with the same declaration is recorded once for an agreement. Of the
-    periods that are closed, those that it says something new of are judged anew.
-    What came before it is looked up and not read (``EarlierBatches``); others of the source wait until this is done.
+    and what a clock may be ahead. The same batch with the same declaration is recorded once for an agreement: it is
+    looked up, and others of the source wait. Of the closed periods those that it says something new of are judged anew.
     Raises ``VersionConflict`` where another fact of a closed period was recorded meanwhile, ``ClaimDeadlinePassed``
     where it says something new of one too late, ``RequestLogUnusable`` for heartbeats with a span and for a declaration
     of time that has not come.
     """
     sla_id, source = registered.sla_id, registered.agreement.source
-    declared_complete = vouched(declared_complete, now_ns)
     tx.identities.reserve(sla_id, source)
+    declared_complete = vouched(declared_complete, now_ns)
     digest, earlier = tx.batches.put(data), EarlierBatches(tx, sla_id, source)
     batch_format, rows = format_of(data), read_rows(data)
     timeline, refused = timeline_of(tx, sla_id), list[RowRejection]()

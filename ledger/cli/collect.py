@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import signal
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +13,11 @@ import click
 from ledger.app.ports import Database
 from ledger.app.retrying import write
 from ledger.app.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
+from ledger.cli.looking import ONCE, every_option, looks, seconds
 from ledger.cli.options import DATA, DATABASE
 from ledger.cli.output import note
 from ledger.domain.instant import Clock
-from ledger.errors import DataDirectoryInvalid, SettingInvalid, SlaLedgerError
+from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.ingest.registry import SCRAPED, read_telemetry
 from ledger.ingest.scrape import fetch
 
@@ -29,8 +27,6 @@ Exit codes:
   1  --once, and a sample was quarantined or rejected
   2  the endpoint cannot be read, nothing in it can be used, or no agreement names the service
 """
-
-_EVERY = re.compile(r"(\d{1,5})(s|m)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +51,14 @@ class _Endpoint:
 @click.option("--service", metavar="NAME", required=True, help="The service it belongs to, as the agreement names it.")
 @click.option("--format", "format_name", type=click.Choice(SCRAPED), required=True, help="What exports the metrics.")
 @click.option("--source", metavar="NAME", help="Name of this collector. Default: host and port of the target.")
-@click.option("--every", metavar="TIME", default="15s", show_default=True, help="Such as 15s or 1m.")
-@click.option("--once", is_flag=True, help="Scrape once and stop.")
+@every_option("15s")
+@ONCE
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each scrape.")
 def collect(
     data_dir: Path, database_url: str | None, every: str, once: bool, as_json: bool, **endpoint: str | None
 ) -> int:
     """Scrape a metrics endpoint: what tells something about the service becomes evidence."""
-    every_s = _seconds(every)
+    every_s = seconds(every)
     if not data_dir.is_dir():
         raise DataDirectoryInvalid(
             f"{data_dir} is not a directory; make one with: sla-ledger init --data {data_dir}", path=str(data_dir)
@@ -71,28 +67,23 @@ def collect(
     from ledger.wiring.needs import COLLECT_NEEDS
 
     scraped = _Endpoint(**endpoint)  # type: ignore[arg-type]
-    stopping = threading.Event()
-    if not once:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda _number, _frame: stopping.set())
+    unusable, following = 0, looks(every_s, once=once)
     services = open_data(data_dir, notify=note, database_url=database_url, needs=COLLECT_NEEDS)
     try:
-        while True:
+        for _ in following:
             try:
                 raw = scraped.scrape(services.clock)
                 recorded = _record(services.database, services.clock, raw)
                 _report(recorded, as_json=as_json)
-                if once:
-                    return 1 if recorded.unusable else 0
+                unusable = recorded.unusable
             except SlaLedgerError as error:
                 # One scrape that fails is no reason to stop; its time simply has no samples.
                 if once:
                     raise
                 note(f"sla-ledger: {error.message}")
-            if stopping.wait(every_s):
-                return 0
     finally:
         services.close()
+    return 1 if once and unusable else 0
 
 
 def _record(database: Database, clock: Clock, raw: RawTelemetry) -> RecordedTelemetry:
@@ -115,11 +106,3 @@ def _report(recorded: RecordedTelemetry, *, as_json: bool) -> None:
     click.echo(f"{counts}  (event {document['event_id']})")
     for refused in recorded.refused:
         click.echo(f"  {refused['field']}: {refused['message']}")
-
-
-def _seconds(text: str) -> int:
-    match = _EVERY.fullmatch(text)
-    seconds = int(match[1]) * {"s": 1, "m": 60}[match[2]] if match else 0
-    if not 1 <= seconds <= 86_400:
-        raise SettingInvalid(f"--every {text[:20]!r} is no time from 1s to 1440m; write 15s or 1m", setting="every")
-    return seconds

@@ -62,6 +62,7 @@ COMMANDS = {
     "worker": Subcommand("ledger.cli.worker:worker", "Work a ledger in processes of their own.", "server,prove"),
     "outbox": Subcommand("ledger.cli.outbox:outbox", "Look at work to be done, retry what was parked.", "server"),
     "collect": Subcommand("ledger.cli.collect:collect", "Scrape a metrics endpoint into the ledger.", "server,prove"),
+    "scrape": Subcommand("ledger.cli.scrape:scrape", "Record what endpoints have counted as facts.", "server,prove"),
     "proof": Subcommand("ledger.cli.proof:proof", "Export the inclusion proof of a log entry.", "server,prove"),
     "witness": Subcommand("ledger.cli.witness:witness", "Watch logs and cosign their checkpoints.", "server"),
     "health": Subcommand("ledger.cli.health:health", "Say whether the work behind a ledger goes on.", "server"),

@@ -7,14 +7,14 @@ sample and is named. The text parser reads an exemplar (``# {...}``) as a timest
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from ledger.app.telemetry import RawTelemetry
-from ledger.domain.telemetry import Doubt, Reading, Refusal, SampleVerdict, ServiceReadings
+from ledger.domain.telemetry import Doubt, EvidenceKind, Reading, Refusal, SampleVerdict, ServiceReadings
 from ledger.ingest.catalogue import Catalogue, make_sample
 from ledger.ingest.reading import MAX_INSTANT_NS, clean, unusable
 
@@ -36,6 +36,9 @@ _EOF = "# EOF"
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 _Begun = tuple[str, frozenset[tuple[str, str]]]
+_PROCESS: _Begun = ("", frozenset())
+_UNKNOWN = Catalogue(EvidenceKind.SERVER_METRIC, {}, lambda _labels: "")
+"""Of an exporter that nobody has to know anything of."""
 
 
 class Line(NamedTuple):
@@ -48,13 +51,28 @@ class Line(NamedTuple):
     number: int
 
 
+class Read(NamedTuple):
+    """An exposition: its samples, the lines that cannot be read, the type of each metric, and when series began."""
+
+    lines: list[Line]
+    refusals: list[Refusal]
+    kinds: Mapping[str, str]
+    starts: Mapping[_Begun, int]
+
+
+def read_lines(media_type: str, data: bytes, catalogue: Catalogue = _UNKNOWN) -> Read:
+    """What an exposition says. Raises ``TelemetryUnusable`` where it is none at all."""
+    text = _text(media_type, data)
+    lines, refusals = _lines(media_type, text, catalogue)
+    kinds = {match[1]: match[2] for match in map(_TYPE.match, text.split("\n")) if match}
+    return Read(lines, refusals, kinds, _start_times(lines))
+
+
 def read_scrape(raw: RawTelemetry, catalogue: Catalogue) -> list[ServiceReadings]:
     """The samples of one scrape. Raises ``TelemetryUnusable`` where it is no exposition at all."""
-    text = _text(raw)
-    lines, refusals = _lines(raw.media_type, text, catalogue)
-    kinds = {match[1]: match[2] for match in map(_TYPE.match, text.split("\n")) if match}
+    lines, refusals, kinds, starts = read_lines(raw.media_type, raw.data, catalogue)
     at_ns = 0 if raw.scraped_at_ns is None else raw.scraped_at_ns
-    starts, process_start_ns = _start_times(lines)
+    process_start_ns = starts.get(_PROCESS)
     readings: list[Reading] = list(refusals)
     for line in lines:
         if line.name.endswith(_CREATED):
@@ -79,17 +97,17 @@ def read_scrape(raw: RawTelemetry, catalogue: Catalogue) -> list[ServiceReadings
     return [ServiceReadings(raw.service, "service", readings)]
 
 
-def _text(raw: RawTelemetry) -> str:
-    if raw.media_type not in (TEXT, OPENMETRICS):
-        raise unusable("Content-Type", f"{raw.media_type[:80]!r} is neither {TEXT} nor {OPENMETRICS}")
+def _text(media_type: str, data: bytes) -> str:
+    if media_type not in (TEXT, OPENMETRICS):
+        raise unusable("Content-Type", f"{media_type[:80]!r} is neither {TEXT} nor {OPENMETRICS}")
     try:
-        text = raw.data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise unusable("body", f"is no UTF-8 (byte {error.start})") from None
     start = text.lstrip()[:1]
     if start in ("{", "[", "<") and not re.match(r'\s*\{"[a-zA-Z_:][^"]*"[,}]', text):
         raise unusable("body", "is JSON or HTML and no exposition: does the URL name the metrics endpoint?")
-    if raw.media_type == OPENMETRICS and not text.rstrip("\n").endswith(_EOF):
+    if media_type == OPENMETRICS and not text.rstrip("\n").endswith(_EOF):
         raise unusable("body", f"does not end with {_EOF!r}: it was cut off")
     return text
 
@@ -145,7 +163,7 @@ def _of_families(families: Iterable[Any], number: int = 0, *, scale: int = 1) ->
             yield Line(sample.name, sample.labels, sample.value, at_ns, number)
 
 
-def _base(name: str, kinds: dict[str, str]) -> str:
+def _base(name: str, kinds: Mapping[str, str]) -> str:
     """The name a TYPE line gives, without what the parts of a histogram or counter add to it."""
     if name in kinds:
         return name
@@ -155,19 +173,19 @@ def _base(name: str, kinds: dict[str, str]) -> str:
     return name
 
 
-def _start_times(lines: Iterable[Line]) -> tuple[dict[_Begun, int], int | None]:
-    """When each counter and histogram began (``_created``), and when the process did; nonsense counts as unknown."""
+def _start_times(lines: Iterable[Line]) -> dict[_Begun, int]:
+    """When each counter and histogram began (``_created``), and when the process did (``_PROCESS``); nonsense counts as
+    unknown."""
     starts: dict[_Begun, int] = {}
-    process_ns: int | None = None
     for line in lines:
         if not _YEAR_1971_S <= line.value < _YEAR_2262_S:
             continue
         start_ns = int(line.value * 1000) * 10**6
         if line.name == "process_start_time_seconds":
-            process_ns = start_ns
+            starts[_PROCESS] = start_ns
         elif line.name.endswith(_CREATED):
             starts[_begun(line.name.removesuffix(_CREATED), line.labels)] = start_ns
-    return starts, process_ns
+    return starts
 
 
 def _begun(name: str, labels: dict[str, str]) -> _Begun:
