@@ -93,11 +93,18 @@ class RemoteAccount:
 
 
 class KnownAccount:
-    """An account whose key is not this process's: it can be named and looked at, and sends nothing."""
+    """An account whose key is not this process's: it can be named and looked at, and sends nothing.
 
-    def __init__(self, address: ChecksumAddress, refused: Callable[[], SlaLedgerError]) -> None:
-        self.address = address
+    ``address`` is asked for when it is needed, and may raise.
+    """
+
+    def __init__(self, address: Callable[[], ChecksumAddress], refused: Callable[[], SlaLedgerError]) -> None:
+        self._address = address
         self._refused = refused
+
+    @property
+    def address(self) -> ChecksumAddress:
+        return self._address()
 
     def sign_transaction(self, fields: dict[str, Any], /) -> Signed:
         """Raises what ``refused`` gives."""

@@ -52,8 +52,9 @@ def init(
 ) -> None:
     """Make a data directory: its keys, its database and the log's first key. One that is there stays as it is."""
     with opened(data_dir, database_url, create=True) as services:
+        # A server that only reads its keys could not make it.
+        services.guest_seed()
         if proving_keys:
-            services.guest_seed()
             services.warm_provers(windows, incidents=incidents)
         origin, vkey = services.log_signer.origin, services.log_signer.identity.first_key.vkey()
     if as_json:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from eth_account import Account
+from eth_typing import ChecksumAddress
 from eth_utils import to_checksum_address
 
 from ledger.anchor.signers import KnownAccount, RemoteAccount, Signer
-from ledger.errors import SettingInvalid
+from ledger.errors import KeyFileUnusable, SettingInvalid
 from ledger.settings import ChainSettings
 from ledger.wiring.chain import ChainAccounts
 from ledger.wiring.keyring import Keyring
@@ -29,29 +31,50 @@ def chain_accounts(
     those whose keys are in files. Raises ``SettingInvalid`` for a key of the environment that is none,
     ``KeyFileUnusable`` for a file that is.
     """
-    deployer, issuer = (_account(role, keyring, settings, environ, told) for role in ACCOUNT_KEYS)
+    of = partial(_account, keyring=keyring, settings=settings, environ=environ)
     if keyring.opens(KeyGroup.CHAIN):
-        return ChainAccounts(deployer, issuer)
-    return ChainAccounts(*(KnownAccount(each.address, partial(refuse, KeyGroup.CHAIN)) for each in (deployer, issuer)))
+        return ChainAccounts(of("deployer"), of("issuer"))
+    refused = partial(refuse, KeyGroup.CHAIN)
+    return ChainAccounts(
+        *(KnownAccount(partial(_address, role, settings, environ, told), refused) for role in ACCOUNT_KEYS)
+    )
 
 
-def _account(
-    role: str,
-    keyring: Keyring,
-    settings: ChainSettings,
-    environ: Mapping[str, str],
-    told: Callable[[], Mapping[str, str]],
-) -> Signer:
+def addresses_at_hand(keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str]) -> dict[str, str]:
+    """The addresses of those accounts whose keys, or signers, this process is given. Raises ``SettingInvalid``."""
+    found: dict[str, str] = {}
+    for role in ACCOUNT_KEYS:
+        with suppress(KeyFileUnusable):
+            found[role] = _account(role, keyring, settings, environ).address
+    return found
+
+
+def _account(role: str, keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str]) -> Signer:
+    return _from_settings(role, settings, environ) or _local(keyring.secret(f"{role}-evm"))
+
+
+def _address(
+    role: str, settings: ChainSettings, environ: Mapping[str, str], told: Callable[[], Mapping[str, str]]
+) -> ChecksumAddress:
+    named = _from_settings(role, settings, environ)
+    if named is not None:
+        return named.address
+    addresses = told()
+    if role not in addresses:
+        raise SettingInvalid(
+            f"nothing tells this process the address of the {role}: run `sla-ledger init --data DIR` with the settings "
+            f"of the process that has its key ({ACCOUNT_KEYS[role]}, or a signer)",
+            setting=ACCOUNT_KEYS[role],
+        )
+    return to_checksum_address(addresses[role])
+
+
+def _from_settings(role: str, settings: ChainSettings, environ: Mapping[str, str]) -> Signer | None:
     elsewhere = settings.signed_elsewhere.get(role)
     if elsewhere is not None and settings.signer_url is not None:
         return RemoteAccount(settings.signer_url, to_checksum_address(elsewhere))
-    name = ACCOUNT_KEYS[role]
-    text = environ.get(name)
-    if text:
-        return account_of_text(text, name)
-    if not keyring.opens(KeyGroup.CHAIN):
-        return KnownAccount(to_checksum_address(told()[role]), partial(refuse, KeyGroup.CHAIN))
-    return _local(keyring.secret(f"{role}-evm"))
+    text = environ.get(ACCOUNT_KEYS[role])
+    return account_of_text(text, ACCOUNT_KEYS[role]) if text else None
 
 
 def account_of_text(text: str, name: str) -> Signer:

@@ -151,8 +151,9 @@ class Services:
 
     def own_public_keys(self) -> PublicKeys:
         """The same, from the keys themselves."""
-        both = self._chain_accounts()
-        accounts = {"deployer": both.deployer.address, "issuer": both.issuer.address}
+        from ledger.wiring.chain_accounts import addresses_at_hand
+
+        accounts = addresses_at_hand(self.keyring, self.chain_settings, os.environ)
         return PublicKeys(self.log_signer.identity.first_key, accounts, self.collectors.public_keys())
 
     @cached_property
@@ -382,7 +383,6 @@ def open_data(
             "or name the PostgreSQL that holds it",
             path=str(database),
         )
-    # Now, and not with the first work that needs one.
     require_keys(folder, needs, os.environ)
     told = None if KeyGroup.LOG in needs.keys else read_public_keys(folder).log
     return Services(

@@ -20,7 +20,7 @@ from ledger.app.outbox import OutboxRunner, Stage
 from ledger.cli.main import main
 from ledger.domain.agreement import Agreement
 from ledger.domain.window import period_named
-from ledger.errors import DataDirectoryInvalid, KeyFileUnusable
+from ledger.errors import DataDirectoryInvalid, KeyFileUnusable, SettingInvalid
 from ledger.ingest.facts import read_facts
 from ledger.settings import WorkerSettings
 from ledger.wiring.clock import SystemRandomness
@@ -276,6 +276,25 @@ class TestWhatIsTold:
         assert len(secrets) >= 5
         assert not any(secret in text for secret in secrets)
 
+    def test_an_account_whose_key_is_elsewhere_is_told_by_the_settings_of_init(
+        self, made: Path, key_cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        deployer = read_public_keys(made).accounts["deployer"]
+        (made / "keys/chain/deployer-evm.key").unlink()
+        create_data(made, key_cache=key_cache, notify=lambda _: None).close()
+        assert set(read_public_keys(made).accounts) == {"issuer"}
+        services = open_data(made, workers=BROKER, needs=needs_of([Stage.PROVE]))
+        with pytest.raises(SettingInvalid, match=r"the address of the deployer.*SLA_LEDGER_DEPLOYER_KEY"):
+            _ = services.chain_identity
+        services.close()
+        monkeypatch.setenv("SLA_LEDGER_DEPLOYER_KEY", "77" * 32)
+        create_data(made, key_cache=key_cache, notify=lambda _: None).close()
+        monkeypatch.delenv("SLA_LEDGER_DEPLOYER_KEY")
+        assert read_public_keys(made).accounts["deployer"] != deployer
+        services = open_data(made, workers=BROKER, needs=needs_of([Stage.PROVE]))
+        assert services.chain_identity.registry
+        services.close()
+
     def test_a_collector_that_came_later_is_known_after_init(self, made: Path, key_cache: Path) -> None:
         Keyring(made / "keys", SystemRandomness()).make("collector-berlin")
         assert (made / "keys/collector/collector-berlin.key").exists()
@@ -294,6 +313,10 @@ class TestWhatIsTold:
 
 
 class TestFoldersOfKeys:
+    def test_init_makes_what_a_server_needs_that_only_reads_its_keys(self, made: Path) -> None:
+        assert main(["init", "--data", str(made)]) == 0
+        assert (made / "keys/issuer/guest.key").exists()
+
     def test_each_key_is_made_in_the_folder_of_its_group(self, made: Path) -> None:
         found = {str(path.relative_to(made / "keys")) for path in (made / "keys").rglob("*.key")}
         assert found == {
