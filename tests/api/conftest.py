@@ -43,6 +43,7 @@ from ledger.resources import resource_dir
 from ledger.settings import IngestSettings
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.chain_identity import ChainIdentity
+from tests.api.settling import as_, services  # noqa: F401 - fixtures of several modules
 from tests.support.sqlite import with_schema
 
 HOUR_NS = 3_600 * SECOND_NS
