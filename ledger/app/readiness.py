@@ -1,4 +1,4 @@
-"""How ready a ledger is to answer: whether its database answers at this version's schema, and what waits for work."""
+"""How ready a ledger is: whether its database answers at this version's schema, and how much waits to be done."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def list_(data_dir: Path, tenant: str, database_url: str | None, as_json: bool) 
         print_json({"agreements": shown})
         return
     header = ("sla_id", "state", "service", "customer", "terms_version", "in_force")
-    titles = ("AGREEMENT", "STATE", "SERVICE", "CUSTOMER", "NEWEST TERMS", "IN FORCE")
+    titles = ("agreement", "state", "service", "customer", "newest terms", "in force")
     print_table(titles, ([str(row[name] or "") for name in header] for row in shown))
 
 
@@ -82,7 +82,7 @@ def show(data_dir: Path, sla_id: str | None, tenant: str, database_url: str | No
         ]
         for each in life["versions"]
     ]
-    print_table(("TERMS", "STATE", "FROM", "UNTIL", "ON CHAIN", "DOCUMENT"), versions)
+    print_table(("terms", "state", "from", "until", "on chain", "document"), versions)
     for each in life["timeline"]:
         to_come = ", to come" if each["at_ns"] > now_ns else ""
         click.echo(f"{_shown(each['at_ns'])}  {each['what']} (terms {each['terms_version']}{to_come})")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ledger.cli.output import note, print_json
+from ledger.cli.output import print_json, ticking
 from ledger.errors import DocumentInvalid
 
 
@@ -27,8 +27,10 @@ def verify_page(out: Path, as_json: bool) -> None:
     from ledger.settings import ProverSettings
     from ledger.wiring.provers import node_toolchain
 
-    note("assembling the page, which takes some seconds ...")
-    page = assemble(node_toolchain(ProverSettings.read(os.environ)))
+    if not out.parent.is_dir():
+        raise DocumentInvalid(f"{out}: cannot be written: there is no folder {out.parent}", file=str(out))
+    with ticking("assembling the page"):
+        page = assemble(node_toolchain(ProverSettings.read(os.environ)))
     _write(out, page.html)
     if as_json:
         print_json(
