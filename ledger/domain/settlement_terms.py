@@ -123,7 +123,7 @@ def deadline_ns(deadline: Deadline, periods: PeriodGrid, period: Period, inciden
     return day_start_ns(day, load_zone(period.zone), periods.day_start_s)
 
 
-@lru_cache(maxsize=256)  # same: how many are kept changes no result
+@lru_cache(maxsize=256)
 def check_deadline(deadline: Deadline, periods: PeriodGrid, window_seconds: int, waits_s: int) -> None:
     """Raises ``DocumentInvalid`` where a claim would be too late before the first statement that it could stand on.
 

@@ -47,23 +47,17 @@ def tier_step(rule: TieredRule, result: ObjectiveResult, base: Base | None) -> T
     )
 
 
-def amount_of_tier(step: TierStep) -> Fraction:
-    """What the tier of one objective gives of the charges recorded for it."""
-    if step.base is None:
-        return Fraction(0)
-    return step.base.amount * Fraction(step.credit_bps, BASIS_POINTS)
+def amount_of_tier(step: TierStep, agreed: int | None = None) -> Fraction:
+    """What the tier of one objective gives of the charges recorded for it, or of the base that is agreed on for all."""
+    whole = Fraction(agreed or 0) if step.base is None else step.base.amount
+    return whole * Fraction(step.credit_bps, BASIS_POINTS)
 
 
 def tier_parts(
     combine: str, base: int | None, tiers: Sequence[TierStep], tier_amount: Fraction
 ) -> Mapping[str, Fraction]:
     """The tier amount by the objectives it is paid for. ``base`` is the agreed one."""
-    amounts = {
-        step.objective: amount_of_tier(step)
-        if step.base is not None
-        else Fraction((base or 0) * step.credit_bps, BASIS_POINTS)
-        for step in tiers
-    }
+    amounts = {step.objective: amount_of_tier(step, base) for step in tiers}
     if combine == "best":
         best = max(amounts, key=lambda name: amounts[name])
         return {best: amounts[best]}

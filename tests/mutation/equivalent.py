@@ -116,6 +116,19 @@ EQUIVALENT = (
         _NOTHING_KEPT,
     ),
     Same("credit_lines.py", '_NO_VIOLATION = (-1, "")', "1 -> 2", "any number before all windows"),
+    Same(
+        "settlement_terms.py",
+        r""""at_latest": Text(r"PT\d{1,4}[SMH]", "a duration after the period's end such as PT168H", 7),""",
+        "7 -> 8",
+        _PATTERN,
+    ),
+    Same("settlement_terms.py", "@lru_cache(maxsize=256)", "256 -> 257", _CACHE),
+    Same(
+        "tier_steps.py",
+        "whole = Fraction(agreed or 0) if step.base is None else step.base.amount",
+        "0 -> 1",
+        "where no base is agreed on each objective has its own",
+    ),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "charges.py",

@@ -54,7 +54,7 @@ def test_a_deadline_that_runs_from_the_period(kind: str, count: int, first: str,
         ("2023-01-10T08:00:00Z", "2023-02-15T00:00:00Z"),
         ("2023-01-10T23:59:59Z", "2023-02-15T00:00:00Z"),
         ("2023-01-11T00:00:00Z", "2023-02-15T00:00:00Z"),
-        ("2023-01-11T00:00:01Z", "2023-02-16T00:00:00Z"),
+        ("2023-01-11T00:00:00.000000001Z", "2023-02-16T00:00:00Z"),
     ],
 )
 def test_days_after_an_interruption_without_its_own_day(ended: str, too_late: str) -> None:
@@ -82,6 +82,7 @@ def test_months_after_a_day_that_the_later_month_has_not() -> None:
 def test_an_agreement_that_says_nothing_settles_by_itself_and_takes_facts_for_thirty_days() -> None:
     silent, said = monthly(None), monthly({"mode": "automatic"})
     assert silent.settlement == said.settlement
+    assert str(silent.settlement.deadline) == "30 days after the end of the period"
     assert not silent.settlement.by_claim
     period = period_named(silent, "2023-01-01/P1M")
     assert format_instant_ns(accepts_until_ns(silent, period)) == "2023-03-03T00:00:00Z"
@@ -132,6 +133,12 @@ def test_a_closing_that_would_wait_for_nothing_is_refused(at_latest: str) -> Non
     assert no.value.data["field"] == "closing.at_latest"
 
 
+def test_a_closing_of_no_length_is_refused() -> None:
+    with pytest.raises(DocumentInvalid, match="'PT0H' is not a window length") as error:
+        read_closing({"when": "watermark", "at_latest": "PT0H"}, 3_600)
+    assert error.value.data["field"] == "closing.at_latest"
+
+
 @pytest.mark.parametrize("at_latest", ["PT10000H", "P7D", "7 days"])
 def test_a_closing_waits_for_a_length_of_time(at_latest: str) -> None:
     with pytest.raises(DocumentInvalid) as error:
@@ -167,6 +174,7 @@ def test_terms_that_no_one_can_keep_are_refused(settlement: dict[str, Any], fiel
         # What ends on the first of 31 days has its statement on the 35th.
         ("days_after_incident", 33, "P1M", "PT72H", False),
         ("days_after_incident", 34, "P1M", "PT72H", True),
+        ("days_after_incident", 1, "P1D", "PT1H", True),
         ("days_after_incident", 3, "P1D", "PT72H", False),
         ("days_after_incident", 4, "P1D", "PT72H", True),
         ("months_after_period", 1, "P1M", "PT671H", True),

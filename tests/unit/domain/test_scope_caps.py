@@ -134,6 +134,15 @@ def test_incidents_are_paid_in_the_scope_of_their_objective() -> None:
     assert [(step.amount, step.left) for step in found.scopes] == [(50_000, 35_000), (10_000, 10_000)]
 
 
+def test_the_best_tier_pays_in_the_scope_of_its_objective_alone() -> None:
+    """30 % of 1000.00 once, for the first of three that earned them, and all of it for a day that us was away."""
+    tiered = {"kind": "tiered", "method": "tiered-v1", "tiers": dict.fromkeys(NAMES, TIERS)}
+    of = terms([tiered, *rules("us-up")], tiers_combine="best", rules_combine="sum", caps={"scope": "400.00"})
+    found = trace(of, WORST)
+    assert [step.parts for step in found.scopes] == [(("eu-up", 30_000),), (("us-up", 100_000),)]
+    assert (found.combined_amount, found.capped_amount) == (130_000, 70_000)
+
+
 def test_the_best_rule_pays_in_its_own_scope_alone() -> None:
     of = terms(rules("eu-up", "us-up"), caps={"scope": "10 %"}, charges={"of": "period"})
     charges = recorded(of, eu="1000.00", us="2400.00")
