@@ -129,6 +129,12 @@ EQUIVALENT = (
         "0 -> 1",
         "where no base is agreed on each objective has its own",
     ),
+    Same(
+        "charged_time.py",
+        "self._sums = list(accumulate((each.duration_ns for each in intervals), initial=0))",
+        "0 -> 1",
+        "only differences are taken",
+    ),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "charges.py",
