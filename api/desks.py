@@ -11,6 +11,7 @@ from litestar.di import NamedDependency, Provide
 from api.graphql.context import AskedDesks
 from api.receiving import Intake
 from ledger.app.access import Principal
+from ledger.app.claims import ClaimDesk
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.exclusions import ExclusionDesk
@@ -53,6 +54,9 @@ class Desks:
         commands = self.commands.of_tenant(principal.tenant)
         return AskedDesks(commands.claims, commands.charges, quality)
 
+    def _claim_desk(self, principal: NamedDependency[Principal]) -> ClaimDesk | None:
+        return self.asked_for(principal).claims
+
     def dependencies(self) -> dict[str, Provide]:
         """Litestar's dependencies: each desk under its name, as the tenant of the principal has it; ``seen`` is what
         the principal may see of ``queries``."""
@@ -61,6 +65,7 @@ class Desks:
             "seen": Provide(_seen_by, sync_to_thread=False),
             "lists": Provide(_lists, sync_to_thread=False),
             "quality_desk": Provide(_quality_desk, sync_to_thread=False),
+            "claim_desk": Provide(self._claim_desk, sync_to_thread=False),
             # It serves every tenant: what it counts and bounds is the server's.
             "intake": Provide(lambda: self.intake, sync_to_thread=False),
         }

@@ -98,6 +98,7 @@ class Overview:
     ``violations`` (newest first, without those withdrawn) and ``credit_lines`` are rows of ``Views``, as far as the
     reader may see them; the counts say how many there are of which these are the first. ``credit_totals`` are what is
     owed, in minor units by currency: the sum of the lines of all periods, of which those taken back are no part.
+    ``by_claim``: what the statement shown credits is owed once it is claimed.
     """
 
     agreement: Row
@@ -111,6 +112,7 @@ class Overview:
     credit_lines: tuple[Row, ...] | None
     credit_line_count: int
     credit_totals: Mapping[str, int] | None
+    by_claim: bool
     withheld: tuple[str, ...]
 
 
@@ -126,7 +128,8 @@ def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period:
     rows = _newest_versions(tx.views.statements(sla_id))
     shown = _chosen(rows, period)
     windows = [] if shown is None else tx.views.windows(sla_id, shown["period"])
-    objectives = _terms(_document_of(tx, agreement, shown), shown)
+    document = _document_of(tx, agreement, shown)
+    objectives = _terms(document, shown)
     visible = [terms for terms in objectives if principal.holds(*terms.scopes)]
     may_violations, may_credits = principal.holds(Scope.READ_VIOLATIONS), principal.holds(Scope.READ_CREDITS)
     violations = _violations(tx, shown, principal) if may_violations else []
@@ -144,6 +147,7 @@ def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period:
         credit_lines=tuple(lines[:MAX_LINES]) if may_credits else None,
         credit_line_count=len(lines),
         credit_totals=tx.views.credit_totals(sla_id) if may_credits else None,
+        by_claim=document.get("settlement", {}).get("mode") == "claim",
         withheld=tuple(name for name, held in parts if not held),
     )
 

@@ -92,6 +92,10 @@ def test_finance_hands_in_and_the_customer_claims(services: Services, as_: As, s
     assert (found["status"], found["credit"]["amount"], found["scope"]) == ("open", "500.00", "all")
     assert found["deadline"]["rfc3339"] == f"{DAY + timedelta(days=31)}T00:00:00Z"
     assert customer.get("/v1/credit-lines").json()["items"] == []
+    (shown_claim,) = customer.get("/v1/embed/summary", params={"sla_id": sla_id}).json()["claims"]
+    assert shown_claim == {name: found[name] for name in shown_claim}
+    viewer = as_(Role.OPERATIONS_VIEWER).get("/v1/embed/summary", params={"sla_id": sla_id}).json()
+    assert viewer["claims"] is None
     key = {"idempotency-key": "k1"}
     unknown = problem(customer.post(claims, json={"evidence": "ab" * 32}, headers=key), 409, "claim_refused")
     assert unknown["evidence"] == "ab" * 32
@@ -107,6 +111,8 @@ def test_finance_hands_in_and_the_customer_claims(services: Services, as_: As, s
     assert data["deadline"] == found["deadline"]["rfc3339"]
     problem(customer.post(claims, json={}, headers=key), 409, "idempotency_conflict")
     assert customer.get(claims).json()["items"][0]["filed"] == claim
+    (shown_claim,) = customer.get("/v1/embed/summary", params={"sla_id": sla_id}).json()["claims"]
+    assert (shown_claim["claim_id"], shown_claim["status"]) == (claim["claim_id"], "filed")
     asked = {"query": CHARGED, "variables": {"sla": sla_id, "period": PERIOD, "statement": statement}}
     assert customer.post("/graphql", json=asked).json()["data"] == {
         "charges": {"version": 1, "lines": [{"service": LINE["service"], "amount": LINE["amount"]}]},

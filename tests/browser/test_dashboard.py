@@ -186,6 +186,32 @@ def test_a_statement_says_where_it_stands_and_its_proof_how_far_it_came(
             assert said in tree
 
 
+def test_what_must_be_claimed_is_said_with_its_deadline(reader: Reader, gate: Gate) -> None:
+    def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
+        claim = {"objective": "availability", "violation_id": None, "deadline": STANDING["accepts_until"]}
+        amount = {"currency": "USD", "minor_units": "80000", "amount": "800.00"}
+        later = claim | {"deadline": {"rfc3339": "2023-08-01T00:00:00Z", "ns": "1690848000000000000"}}
+        claims = [(later, "c-1", "open"), (claim, "c-2", "open"), (claim, "c-3", "filed"), (claim, "c-4", "too_late")]
+        rows = [each | {"claim_id": name, "credit": amount, "status": state} for each, name, state in claims]
+        return summary | {"claims": rows}
+
+    gate.rewrite = rewrite
+    page = reader.harness()
+    reader.settled()
+    expect(page.locator(".remark.claims")).to_contain_text("the first by Jul 15, 2023, 12:00 AM: $800.00 + $800.00")
+    page.locator(".credits .row").first.locator("summary").click()
+    rows = page.locator(".lines.claims tbody tr").evaluate_all(CELLS)
+    states = [row.split("|")[1] for row in rows]
+    assert states == ["open until Aug 1, 2023, 12:00 AM", "open until Jul 15, 2023, 12:00 AM", "filed", "too late"]
+
+
+def test_an_agreement_that_settles_by_itself_asks_for_no_claim(reader: Reader) -> None:
+    page = reader.harness()
+    reader.settled()
+    page.locator(".credits .row").first.locator("summary").click()
+    assert page.locator(".claims").count() == 0
+
+
 def test_lists_that_are_cut_say_so(reader: Reader, gate: Gate) -> None:
     def rewrite(summary: dict[str, Any]) -> dict[str, Any]:
         if not summary["credit_lines"]:

@@ -13,6 +13,7 @@ export function credits(context) {
     const sum = summary.credit_totals.map((each) => format.money(each)).join(" + ");
     body.push(el("p", { class: "total" }, fill(texts.total, { sum })));
   }
+  body.push(toBeClaimed(context));
   body.push(el("ul", { class: "rows" }, summary.statements.map((each) => credit(each, context))));
   body.push(rest(texts.more, summary.statements.length, summary.statement_count, format));
   return panel("credits", texts.credits, ...body);
@@ -40,11 +41,33 @@ function credit(statement, context) {
           statement.proof === null ? hidden(texts) : proofPill(statement.proof, texts, format),
         ),
       ),
-      statement.period === summary.shown?.period ? creditLines(context) : null,
+      statement.period === summary.shown?.period ? [creditLines(context), claimRows(context)] : null,
       el("dl", {}, standingFacts(statement, texts, format), proofFacts(statement, texts)),
       statement.bundle ? verifying(statement, texts) : null,
     ),
   );
+}
+
+/** What is owed only once it is asked for, and until when: nobody should find that out too late. */
+function toBeClaimed({ summary, texts, format }) {
+  const due = (summary.claims ?? []).filter((each) => each.status === "open");
+  if (!due.length) return null;
+  const first = due.reduce((one, other) => (BigInt(other.deadline.ns) < BigInt(one.deadline.ns) ? other : one));
+  const sum = due.map((each) => format.money(each.credit)).join(" + ");
+  return el("p", { class: "remark claims" }, fill(texts.toBeClaimed, { sum, time: format.moment(first.deadline) }));
+}
+
+/** The claims of the period shown, incident by incident. */
+function claimRows({ summary, texts, format }) {
+  if (!summary.claims?.length) return null;
+  const names = titles(summary, texts);
+  const rows = summary.claims.map((each) => {
+    const name = each.objective === null ? texts.wholePeriod : (names.get(each.objective) ?? each.objective);
+    const until = each.status === "open" ? fill(texts.claimUntil, { time: format.moment(each.deadline) }) : texts.claimStates[each.status];
+    return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, until), el("td", {}, format.money(each.credit)));
+  });
+  const columns = [texts.claim, texts.state, texts.credit].map((text) => el("th", { scope: "col" }, text));
+  return el("div", { class: "lines claims" }, el("table", {}, el("thead", {}, el("tr", {}, columns)), el("tbody", {}, rows)));
 }
 
 /** What a credit is made of: a line for each violation, and what was taken back. */

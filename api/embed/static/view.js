@@ -23,7 +23,7 @@ export function sectionsOf(context) {
 
 const creditMaterial = (summary) => [
   ...[summary.statements, summary.statement_count, summary.credit_totals, summary.credit_lines, summary.credit_line_count],
-  ...[summary.shown, summary.objectives],
+  ...[summary.shown, summary.objectives, summary.claims],
 ];
 
 /** A panel in place of figures: loading, sign-in, error. `action`: a button to try again. */
