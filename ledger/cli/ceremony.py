@@ -111,7 +111,8 @@ def import_zkey(
     from ledger.attest.prover_process import ProverProcess
     from ledger.attest.zk_keys import KeyCache
     from ledger.settings import ProverSettings
-    from ledger.wiring.provers import default_key_cache, pin_circuit
+    from ledger.wiring.provers import default_key_cache
+    from ledger.wiring.proving_pins import pin_circuit
 
     _require_data(data_dir)
     folder = circuits or resource_dir("circuits")
@@ -139,7 +140,7 @@ def import_zkey(
 @AS_JSON
 def pins(data_dir: Path, as_json: bool) -> None:
     """The proving keys that a data directory is pinned to, by circuit."""
-    from ledger.wiring.provers import pins_of
+    from ledger.wiring.proving_pins import pins_of
 
     _require_data(data_dir)
     found = pins_of(data_dir)

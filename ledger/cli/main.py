@@ -41,7 +41,7 @@ COMMANDS = {
     "verify": Subcommand("ledger.cli.verify:verify", "Verify bundles of statements, offline or with a node."),
     "verify-page": Subcommand("ledger.cli.verify_page:verify_page", "Write a page that verifies bundles in a browser."),
     "equivocation": Subcommand("ledger.cli.equivocation:equivocation", "Prove that a log contradicts itself."),
-    "probe": Subcommand("ledger.cli.probe:probe", "Sign what was sealed, as the customer's probe."),
+    "probe": Subcommand("ledger.cli.probe:probe", "Sign what was sealed, as the customer's probe.", "server,prove"),
     "init": Subcommand("ledger.cli.recording:init", "Make a data directory.", "server,prove"),
     "observe": Subcommand(
         "ledger.cli.recording:observe", "Record a log as facts: requests, samples, outages ...", "server,prove"

@@ -15,7 +15,7 @@ from ledger.wiring.keyring import Keyring
 from ledger.wiring.log_keys import LOG_KEY_VARIABLE, first_key
 from ledger.wiring.marker import DATA_FILE, is_marked, names_log_key, remember_first_key, write_marker
 from ledger.wiring.needs import folder_of, group_of
-from ledger.wiring.provers import move_pins
+from ledger.wiring.proving_pins import move_pins
 from ledger.wiring.public_keys import PUBLIC_KEYS_FILE
 from ledger.wiring.storage import make_storage
 

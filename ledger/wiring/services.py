@@ -57,7 +57,8 @@ from ledger.wiring.making import ensure_data
 from ledger.wiring.marker import read_marker, remember_first_key
 from ledger.wiring.needs import EVERYTHING, KeyGroup, Needs, folder_of
 from ledger.wiring.pin import PinFile
-from ledger.wiring.provers import chosen_provers, default_key_cache, pins_of
+from ledger.wiring.provers import chosen_provers, default_key_cache
+from ledger.wiring.proving_pins import pins_of
 from ledger.wiring.public_keys import PublicKeys, read_public_keys, write_public_keys
 from ledger.wiring.root_chains import open_batches, open_root_chains
 from ledger.wiring.stages import directory_holder, judge_of, process_holder, stage_work

@@ -31,7 +31,7 @@ from ledger.attest.zkey import read_zkey
 from ledger.cli.main import main
 from ledger.errors import ProvingKeyInvalid, ProvingKeyRefused
 from ledger.resources import resource_dir
-from ledger.wiring.provers import PROVING_PINS
+from ledger.wiring.proving_pins import PROVING_PINS
 from ledger.wiring.services import create_data, open_data
 from tests.circuits.test_proof_makers import HONEST, Signed
 from tests.support import node_packages

@@ -16,22 +16,53 @@ ROOT = Path(__file__).resolve().parents[3]
 HALF_DAY = "2023-06-14T00:00:00Z/2023-06-14T12:30:00Z"
 
 
-def test_a_command_whose_extra_is_missing_says_what_to_install(tmp_path: Path) -> None:
-    # A finder that knows no SQLAlchemy stands for a base installation.
+def of_a_base_installation(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """A command where the extras are not installed: a finder that does not know their libraries stands for that."""
     program = (
         "import sys\n"
         "class Without:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.partition('.')[0] in ('sqlalchemy', 'litestar', 'uvicorn'):\n"
+        "        if name.partition('.')[0] in ('sqlalchemy', 'alembic', 'litestar', 'uvicorn', 'web3', 'groth16py'):\n"
         "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
         "sys.meta_path.insert(0, Without())\n"
         "from ledger.cli.main import main\n"
-        f"sys.exit(main(['up', '--data', {str(tmp_path)!r}, '--port', '0']))\n"
+        f"sys.exit(main({list(map(str, arguments))!r}))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("up", "--port", "0"), ("probe", "record", ROOT / "README.md"), ("statements", "list"), ("keys", "list")],
+)
+def test_a_command_whose_extra_is_missing_says_what_to_install(tmp_path: Path, command: tuple[object, ...]) -> None:
+    done = of_a_base_installation(*command, "--data", tmp_path)
     assert done.returncode == 1
-    assert "pip install 'sla-ledger[server,prove]'" in done.stderr
+    assert "pip install 'sla-ledger[server" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_who_verifies_needs_no_extra(tmp_path: Path) -> None:
+    vectors = ROOT / "tests/vectors"
+    for command, code in (
+        (("verify", vectors / "bundle.json"), 3),
+        (("explain", vectors / "bundle.json"), 0),
+        (
+            (
+                "settle",
+                "--agreement",
+                ROOT / "examples/agreement.yaml",
+                "--requests",
+                ROOT / "examples/requests.ndjson",
+            ),
+            0,
+        ),
+        (("probe", "key", "--out", tmp_path / "probe.key"), 0),
+        # It gets as far as to look for the folder.
+        (("verify-page", "--out", tmp_path / "none" / "verify.html"), 2),
+    ):
+        done = of_a_base_installation(*command)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
 
 def test_a_ledger_is_opened_without_the_libraries_of_the_chain() -> None:

@@ -39,7 +39,7 @@ from ledger.wiring.needs import (
     needs_of,
 )
 from ledger.wiring.parties import DemoParties
-from ledger.wiring.provers import PROVING_PINS, pins_of
+from ledger.wiring.proving_pins import PROVING_PINS, pins_of
 from ledger.wiring.public_keys import PUBLIC_KEYS_FILE, read_public_keys
 from ledger.wiring.services import Services, create_data, open_data
 from ledger.wiring.stages import stage_work
