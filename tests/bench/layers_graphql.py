@@ -26,7 +26,7 @@ from api.graphql.route import GraphQLRequest, run
 from api.graphql.scalars import SCALARS
 from api.graphql.schema import Schemas
 from ledger.app.access import ROLE_SCOPES, Principal, Role
-from ledger.app.paging import Page
+from ledger.app.paging import ANY_START, Page, Starts
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
 
@@ -50,6 +50,7 @@ class _Prepared(Queries):
         limit: int,
         among: frozenset[str] | None = None,
         newest: bool = True,
+        starts: Starts = ANY_START,
     ) -> Page:
         return Page(self._rows[:limit], None)
 
