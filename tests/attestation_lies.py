@@ -20,6 +20,7 @@ _VERIFIER = "contracts/test_verifier.py"
 _BUNDLES = "unit/attest/test_verification_lies.py::test_a_lie_fails_in_its_check"
 _PROOFS = "unit/attest/test_verification_proof_lies.py"
 _ROOTS = "unit/app/test_roots.py"
+_SEALS = "unit/attest/test_seal_checks.py::test_a_block_stands_before_the_first_version_that_counts_by_it"
 _WATCHED = "chain/test_watched_in_the_background.py"
 _NODE = "chain/test_asking_a_node.py"
 _ANCHORING = "chain/test_anchoring_on_a_node.py"
@@ -195,6 +196,11 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         "contracts/test_batches.py::test_a_log_does_not_shrink",
         "contracts/test_batches.py::test_one_size_has_one_root",
     ),
+    "a block passed off as one that an earlier version was counted from": (
+        f"{_SEALS}[called one of the first]",
+        f"{_SEALS}[called one of the second]",
+        f"{_SEALS}[first sealed behind the first]",
+    ),
     "a block sealed twice": (
         f"{_BUNDLES}[telemetry: a block sealed twice]",
         "unit/attest/test_equivocation.py",
@@ -298,6 +304,11 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         "chain/test_roots.py::test_workers_publish_one_root_on_each_chain_and_a_verifier_finds_both",
         "chain/test_roots.py::test_what_a_reorganisation_drops_is_sent_again_and_what_never_stood_is_not_found",
         f"{_ROOTS}::test_two_workers_make_one_batch_and_one_transaction",
+    ),
+    "a batch root that a reorganisation took after its confirmations, and nobody said so": (
+        "chain/test_undone_roots.py::test_two_roots_that_a_deep_reorganisation_took_are_published_again_in_their_order",
+        "unit/app/test_chain_batches.py::test_a_batch_that_two_looks_miss_is_undone_and_queued_once",
+        "unit/app/test_chain_batches.py::test_one_wrong_answer_of_a_node_undoes_nothing",
     ),
     "a batch root of other statements, another checkpoint, chain, registry or sender": (
         f"{_ROOTS}::test_a_root_that_is_not_as_it_says_does_not_hold",

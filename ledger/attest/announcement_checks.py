@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.attest.case import Case, require, require_same
-from ledger.attest.checks import require_logged, signed_checkpoint
+from ledger.attest.log_checks import require_logged, signed_checkpoint
 from ledger.domain.exclusion_events import EXCLUSION_RECORDED
 from ledger.domain.naming import exclusions_stream
 

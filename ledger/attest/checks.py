@@ -5,37 +5,24 @@ A function returns what it established, for people, or raises; ``verification`` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ledger.app.agreements import require_notice_signatures, require_signatures
 from ledger.app.bundles import signing_message
 from ledger.attest import babyjub, evm_tx, signing, telemetry
 from ledger.attest import statement as formats
 from ledger.attest.attestation_context import sla_id
-from ledger.attest.case import Case, bundle_events, require, require_same
+from ledger.attest.case import Case, require, require_same
 from ledger.attest.credit_checks import credit_with_incidents, recorded_charges
 from ledger.attest.exclusion_checks import require_excluded
 from ledger.attest.groth16 import check_proof
 from ledger.attest.incident_checks import replaced_signals_hash, require_replaced_credit, stated_incidents, tier_credit
 from ledger.domain.agreement import Agreement
 from ledger.domain.attested import BLOCK_WINDOWS, TEST_CHAIN_IDS
-from ledger.domain.canonical import canonical_bytes
 from ledger.domain.claims import accepts_until_ns
 from ledger.domain.compensation import credit_trace
-from ledger.domain.event_types import EVENT_TYPES
-from ledger.domain.events import payload_commitment
 from ledger.domain.indicators import INDICATORS
 from ledger.domain.money import format_minor_units
-from ledger.domain.naming import seal_stream, statement_id, statement_stream
-from ledger.domain.restatement import differences
 from ledger.domain.settlement import result_unit
 from ledger.domain.verdict import ObjectiveResult, judge_objective
-from ledger.merkle.checkpoint import Checkpoint, OpenedCheckpoint, open_checkpoint
-from ledger.merkle.cosignature import WitnessPolicy, parse_witness_vkey, require_quorum
-from ledger.merkle.hasher import leaf_hash
-from ledger.merkle.note import parse_vkey
-from ledger.merkle.verify import verify_inclusion
 
 _STATES = {
     "no_data": formats.State.NO_DATA,
@@ -95,66 +82,6 @@ def period(case: Case) -> str:
     counts_fit = issued["idle"] <= issued["observed"] <= case.window_count
     require(counts_fit, "window counts do not add up")
     return f"{case.period} in {case.period.zone}, {case.window_count} windows"
-
-
-def log(case: Case) -> str:
-    checkpoint = signed_checkpoint(case)
-    return f"checkpoint of {checkpoint.origin} at size {checkpoint.size} is signed"
-
-
-def inclusion(case: Case) -> str:
-    checkpoint, issued = signed_checkpoint(case), case.issued
-    version = issued["statement_version"]
-    name = statement_id("0x" + case.sla_id.hex(), case.period.first, version)
-    require(issued["statement_id"] == name, f"the statement should be called {name}")
-    stream = statement_stream("0x" + case.sla_id.hex(), case.period.first)
-    require_logged(case.bundle["statement"], checkpoint, "statement_issued", stream, version - 1)
-    header = case.bundle["statement"]["header"]
-    over = int(header["recorded_at_ns"]) >= case.period.interval.end_ns
-    require(over, "the statement was recorded before its period was over")
-    _require_one_tenant(case, header["tenant"])
-    for index, seal in enumerate(case.bundle["seals"]):
-        require(seal["seq"] < case.bundle["statement"]["seq"], f"block {index} was sealed after the statement")
-        _require_sealed(case, seal, index, checkpoint)
-    return f"statement and {len(case.bundle['seals'])} seal(s) are in the log, of tenant {header['tenant']}"
-
-
-def _require_one_tenant(case: Case, tenant: str) -> None:
-    """A stream is one of a tenant: events of another would leave room for a second one with the same name."""
-    for event in bundle_events(case.bundle):
-        found = event["header"]["tenant"]
-        require(found == tenant, f"event {event['seq']} is of tenant {found}, the statement of {tenant}")
-
-
-def restatement(case: Case) -> str:
-    """All versions before this one are in the log, and it says truly what it replaces and by how much it differs."""
-    issued, checkpoint = case.issued, signed_checkpoint(case)
-    first = issued["statement_version"] == 1
-    for name in ("restates", "reason", "objective_deltas", "credit_delta"):
-        require((name in issued) != first, f"exactly a restatement has {name}")
-    require(("previous" in case.bundle) != first, "exactly a restatement comes with the versions before it")
-    if first:
-        return "it is the first version"
-    stream, before = statement_stream("0x" + case.sla_id.hex(), case.period.first), -1
-    events = case.bundle["previous"]
-    for version, payload in enumerate(case.earlier, 1):
-        event = events[version - 1]
-        require(before < event["seq"] < case.bundle["statement"]["seq"], f"version {version} is not logged in its turn")
-        before = event["seq"]
-        require_logged(event, checkpoint, "statement_issued", stream, version - 1)
-        name = statement_id("0x" + case.sla_id.hex(), case.period.first, version)
-        same = {member: issued[member] for member in ("sla_id", "doc_sha256", "terms_version", "period")}
-        expected = {**same, "statement_version": version, "statement_id": name}
-        found = {member: payload[member] for member in expected}
-        require(found == expected, f"the event given for version {version} is of another statement")
-    replaced = events[-1]
-    named = {"statement_id": replaced["payload"]["statement_id"], "event_id": replaced["header"]["id"]}
-    said = {name: issued["restates"][name] for name in named}
-    require(said == named, "it restates another statement than the version before it")
-    deltas = differences(replaced["payload"], issued, case.agreement.compensation.currency)
-    for name, value in deltas.items():
-        require_same(issued[name], value, f"{name} is not the difference from the version before it")
-    return f"it replaces {named['statement_id']}, which is in the log, and differs from it as it says"
 
 
 def sealed_telemetry(case: Case) -> str:
@@ -350,50 +277,3 @@ def anchor(case: Case) -> str:
     )
     evm_tx.require_records(transaction, recording, chain_id=chain_id, registry=registry, parties=parties)
     return f"a party's transaction {placed['tx_hash'][:18]}... records exactly this at the registry"
-
-
-def witness_quorum(case: Case, witnesses: Mapping[str, Any]) -> str:
-    """``witnesses`` is the trust file's member. No clock is asked: a bundle must hold for years."""
-    policy = WitnessPolicy(tuple(parse_witness_vkey(vkey) for vkey in witnesses["vkeys"]), witnesses["quorum"])
-    note = _opened(case).note
-    found = require_quorum(note.text, note.unverified, policy, signing.verify)
-    names = ", ".join(cosignature.key.name for cosignature in found)
-    return f"{len(found)} of {len(policy.keys)} trusted witnesses cosigned the checkpoint ({names})"
-
-
-def _require_sealed(case: Case, seal: Mapping[str, Any], block: int, checkpoint: Checkpoint) -> None:
-    """The event that seals a block: the first one stands at the block's place in the stream, others after all those."""
-    payload, stream, blocks = seal["payload"], seal_stream(case.seal_key), len(case.bundle["seals"])
-    if "statement_version" not in payload:
-        require_logged(seal, checkpoint, "block_sealed", stream, block)
-        return
-    version, place = payload["statement_version"], seal["header"]["version"]
-    require(version <= case.issued["statement_version"], f"block {block} was sealed anew for a later version")
-    require(place >= blocks, f"block {block} was sealed anew at place {place} of its stream, before all were sealed")
-    require_logged(seal, checkpoint, "block_resealed", stream, place)
-
-
-def signed_checkpoint(case: Case) -> Checkpoint:
-    return _opened(case).checkpoint
-
-
-def _opened(case: Case) -> OpenedCheckpoint:
-    vkey = parse_vkey(case.bundle["log"]["vkey"])
-    raw = case.bundle["log"]["checkpoint"].encode()
-    return open_checkpoint(raw, vkey.name, [vkey], signing.verify)
-
-
-def require_logged(
-    event: Mapping[str, Any], checkpoint: Checkpoint, event_type: str, stream: str, version: int
-) -> None:
-    header, seq = event["header"], event["seq"]
-    newest = EVENT_TYPES[event_type].schema
-    known = header["type"] == event_type and 1 <= header["schema"] <= newest
-    require(known, f"event {seq} is not a {event_type} of a schema from 1 to {newest}")
-    require(header["stream"] == stream, f"event {seq} is in the stream {header['stream']}, not {stream}")
-    require(header["version"] == version, f"event {seq} is version {header['version']} of its stream, not {version}")
-    EVENT_TYPES[event_type].payload.check(event["payload"], "payload")
-    commitment = payload_commitment(event["payload"], bytes.fromhex(event["salt"])).hex()
-    require(header["payload_commitment"] == commitment, f"the payload of event {seq} is not the one in the log")
-    path = [bytes.fromhex(node) for node in event["inclusion"]]
-    verify_inclusion(seq, checkpoint.size, leaf_hash(canonical_bytes(header)), path, checkpoint.root)

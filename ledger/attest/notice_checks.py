@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ledger.app.agreements import AGREEMENT_TERMINATED
 from ledger.attest.case import Case, require, require_same
-from ledger.attest.checks import require_logged, signed_checkpoint
+from ledger.attest.log_checks import require_logged, signed_checkpoint
 from ledger.domain.naming import agreement_stream
 
 

@@ -14,9 +14,9 @@ from ledger.attest import evm_tx
 from ledger.attest.batch import batch_node, batch_root, log_id
 from ledger.attest.case import Case, require
 from ledger.attest.chain_checks import Anchorage, asked_line, quantity
-from ledger.attest.checks import signed_checkpoint
 from ledger.attest.json_rpc import Ask
 from ledger.attest.keccak import address_word
+from ledger.attest.log_checks import signed_checkpoint
 from ledger.attest.report import CHAIN, UNREADABLE, Line, Outcome
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.instant import SECOND_NS, format_instant_ns

@@ -13,6 +13,7 @@ from ledger.attest import (
     announcement_checks,
     checks,
     incident_checks,
+    log_checks,
     notice_checks,
     probe_checks,
     root_checks,
@@ -56,9 +57,9 @@ _ALWAYS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("issuer signature", checks.issuer_signature),
     ("agreement", checks.agreement),
     ("period", checks.period),
-    ("log checkpoint", checks.log),
-    ("log inclusion", checks.inclusion),
-    ("restatement", checks.restatement),
+    ("log checkpoint", log_checks.log),
+    ("log inclusion", log_checks.inclusion),
+    ("restatement", log_checks.restatement),
     ("telemetry", checks.sealed_telemetry),
     ("verdict", checks.verdict),
 )
@@ -182,7 +183,7 @@ def _report(
     witnessed = False
     if trust is not None and "witnesses" in trust:
         witnesses = trust["witnesses"]
-        lines.append(_line(case, WITNESS_QUORUM, lambda case: checks.witness_quorum(case, witnesses)))
+        lines.append(_line(case, WITNESS_QUORUM, lambda case: log_checks.witness_quorum(case, witnesses)))
         witnessed = lines[-1].outcome is Outcome.PASS
     standing = {line.check for line in lines if line.outcome is Outcome.PASS}
     not_established = _not_established(bundle, dev, standing, opened=opening is not None, witnessed=witnessed)

@@ -58,6 +58,7 @@ class Forger:
         """Log statement and seals, or ``events``, as they stand now: a new tree under the log's own key."""
         if events is None:
             events = [*self.bundle["seals"], *self.bundle.get("previous", ()), self.bundle["statement"]]
+            events.sort(key=lambda event: event["seq"])
         for event in events:
             commitment = payload_commitment(event["payload"], bytes.fromhex(event["salt"]))
             event["header"]["payload_commitment"] = commitment.hex()

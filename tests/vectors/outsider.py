@@ -275,7 +275,17 @@ class Bundle:
                 place, kind = seal["header"]["version"], "block_resealed"
                 assert payload["statement_version"] <= said["statement_version"]
                 assert place >= len(seals)
+            self.require_turn(seal)
             log.require_logged(seal, self.checkpoint, kind, f"seal/{self.seal_key}", place)
+
+    def require_turn(self, seal: Any) -> None:
+        """Sealed before the first version that counts by it, and replaced behind the one before that."""
+        versions = [*self.doc.get("previous", ()), self.doc["statement"]]
+        rooted = [number for number, one in enumerate(versions, 1) if one["payload"]["telemetry_root"] is not None]
+        number = seal["payload"].get("statement_version", rooted[0])
+        assert seal["seq"] < versions[number - 1]["seq"]
+        if number > 1 and "statement_version" in seal["payload"]:
+            assert versions[number - 2]["seq"] < seal["seq"]
 
     def name(self, version: int) -> str:
         return f"{self.sla[2:14]}.{self.period.first}.v{version}"

@@ -155,12 +155,15 @@ STEPS: dict[str, Any] = {
     "agree": Forger.agree,
     "collect": Forger.collect,
     "log": lambda forged: forged.log(
-        [
-            *forged.bundle.get("announcements", ()),
-            *forged.bundle["seals"],
-            *forged.bundle.get("previous", ()),
-            forged.bundle["statement"],
-        ]
+        sorted(
+            [
+                *forged.bundle.get("announcements", ()),
+                *forged.bundle["seals"],
+                *forged.bundle.get("previous", ()),
+                forged.bundle["statement"],
+            ],
+            key=lambda event: event["seq"],
+        )
     ),
     "transact": Forger.transact,
 }

@@ -23,6 +23,7 @@ from tests.conformance.samples import SeededRandomness
 from tests.support.examples import failed, remember_pairings
 from tests.support.forging import Forger
 from tests.support.office import SECRETS, trust
+from tests.unit.attest.test_seal_checks import ORDERS, ordered
 from tests.unit.attest.test_verification_binding import variants
 from tests.vectors.kinds import KINDS, evidence
 from tests.vectors.test_kinds import STEPS, at, changeable
@@ -59,6 +60,12 @@ PAIR = ("verification_key", "signals", "proof")
 def test_an_honest_bundle_of_every_kind_has_the_same_report_to_the_letter(checker: Checker) -> None:
     given = [Given(evidence(name).bundle, trust(), evidence(name).opening) for name in KINDS]
     for name, case, found in zip(KINDS, given, checker.reports(given), strict=True):
+        assert found == ours(case), name
+
+
+def test_blocks_in_every_order_of_the_log_have_the_same_report(checker: Checker) -> None:
+    given = [Given(ordered(name), trust()) for name in ORDERS]
+    for name, case, found in zip(ORDERS, given, checker.reports(given), strict=True):
         assert found == ours(case), name
 
 

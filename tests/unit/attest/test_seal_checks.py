@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -11,8 +11,9 @@ from ledger.attest.verification import Line, Outcome, read_bundle, read_trust, v
 from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from tests.support import examples
 from tests.support.forging import Forger
-from tests.support.office import trust
+from tests.support.office import SECRETS, trust
 from tests.vectors.kinds import evidence
+from tests.vectors.verdicts import ours, theirs
 
 EARLIER = "01a22878-3ec8-7a03-907e-8e061aae31bc"
 GRACE_NS = 72 * 3600 * SECOND_NS
@@ -65,6 +66,87 @@ def test_a_block_that_was_sealed_anew_is_said_to_be_with_its_reason() -> None:
     assert found.detail == "block 0 was sealed anew (a batch came late)"
     lines = {line.check: line for line in examples.verified(forged).lines}
     assert lines["log inclusion"].outcome is Outcome.PASS
+
+
+# --- the order of the log, which bounds single blocks without a clock ------------------------------
+
+
+Events = list[dict[str, Any]]
+
+
+def parts(forged: Forger) -> Events:
+    """The three versions of a statement, and the seal of its one block, which was replaced for the third."""
+    return [*forged.bundle["previous"], forged.bundle["statement"], forged.seal]
+
+
+def behind_the_second(forged: Forger, version: int = 3) -> Events:
+    first, second, third, seal = parts(forged)
+    seal["payload"]["statement_version"] = version
+    return [first, second, seal, third]
+
+
+def behind_the_first(forged: Forger) -> Events:
+    first, second, third, seal = parts(forged)
+    return [first, seal, second, third]
+
+
+def before_all(forged: Forger, version: int = 3) -> Events:
+    first, second, third, seal = parts(forged)
+    seal["payload"]["statement_version"] = version
+    return [seal, first, second, third]
+
+
+def never_replaced(forged: Forger) -> None:
+    forged.seal["header"] |= {"type": "block_sealed", "version": 0, "schema": 1}
+    for name in ("statement_version", "replaces", "reason"):
+        del forged.seal["payload"][name]
+
+
+def first_behind_the_first(forged: Forger, *, rooted: bool = True) -> Events:
+    never_replaced(forged)
+    if not rooted:
+        forged.bundle["previous"][0]["payload"] |= {"telemetry_root": None, "seal_key": None}
+    return behind_the_first(forged)
+
+
+def first_before_all(forged: Forger) -> Events:
+    never_replaced(forged)
+    first, second, third, seal = parts(forged)
+    return [seal, first, second, third]
+
+
+TOO_EARLY = "block 0 was sealed anew for version 3 before version 2 was issued"
+TOO_LATE = "block 0 was sealed after version {}, which is said to count by it"
+ORDERS: Mapping[str, tuple[Callable[[Forger], Events], str | None]] = {
+    "replaced for the third": (behind_the_second, None),
+    "replaced for the third before the second": (behind_the_first, TOO_EARLY),
+    "replaced for the third before the first": (before_all, TOO_EARLY),
+    # Those versions would have been issued from other counts than they were said to be issued from.
+    "called one of the second": (lambda f: behind_the_second(f, 2), TOO_LATE.format(2)),
+    "called one of the first": (lambda f: behind_the_second(f, 1), TOO_LATE.format(1)),
+    "replaced for the first": (lambda f: before_all(f, 1), None),
+    "first sealed behind the first": (first_behind_the_first, TOO_LATE.format(1)),
+    "first sealed before all": (first_before_all, None),
+    # A version whose counts no circuit attests names no root, and what it left unsealed is sealed behind it.
+    "first sealed behind one without a root": (lambda f: first_behind_the_first(f, rooted=False), None),
+}
+
+
+def ordered(name: str) -> bytes:
+    forged = Forger(read_bundle(evidence("the third of three versions").bundle), SECRETS)
+    return forged.log(ORDERS[name][0](forged)).sign()
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_block_stands_before_the_first_version_that_counts_by_it(name: str) -> None:
+    data, detail = ordered(name), ORDERS[name][1]
+    report = verify_bundle(read_bundle(data), read_trust(trust()))
+    (found,) = (line for line in report.lines if line.check == "log inclusion")
+    assert found.outcome is (Outcome.PASS if detail is None else Outcome.FAIL)
+    assert detail in (None, found.detail)
+    mine, outside = ours(data, trust()), theirs(data, trust())
+    assert mine.exits == outside.exits
+    assert (5 in mine.failed) == (5 in outside.failed) == (detail is not None)
 
 
 def test_the_log_s_own_clock_is_not_evidence_to_others() -> None:

@@ -30,6 +30,7 @@ export function inclusion(found) {
   bundle.seals.forEach((seal, index) => {
     require(seal.seq < bundle.statement.seq, `block ${index} was sealed after the statement`);
     requireSealed(found, seal, index);
+    requireInTurn(bundle, seal, index);
   });
   return `statement and ${bundle.seals.length} seal(s) are in the log, of tenant ${header.tenant}`;
 }
@@ -151,6 +152,20 @@ function requireSealed({ issued, bundle, sealKey, checkpoint: signed }, seal, bl
   require(place >=
     bundle.seals.length, `block ${block} was sealed anew at place ${place} of its stream, before all were sealed`);
   requireLogged(seal, signed, "block_resealed", stream, place);
+}
+
+/** A block is sealed before the first version that counts by it, and replaced behind the version before that one. */
+function requireInTurn(bundle, seal, block) {
+  const versions = [...(bundle.previous ?? []), bundle.statement];
+  // What was sealed first is what the first version with a root names.
+  const rooted = versions.findIndex(({ payload }) => payload.telemetry_root !== null) + 1;
+  const first = seal.payload.statement_version ?? rooted;
+  if (seal.payload.statement_version > 1) {
+    const behind = versions[first - 2].seq < seal.seq;
+    require(behind, `block ${block} was sealed anew for version ${first} before version ${first - 1} was issued`);
+  }
+  const before = seal.seq < versions[first - 1].seq;
+  require(before, `block ${block} was sealed after version ${first}, which is said to count by it`);
 }
 
 /** `objective_deltas`, of the objectives that differ, and `credit_delta` of two versions of a statement. */
