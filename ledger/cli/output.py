@@ -126,19 +126,21 @@ def ticking(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def going_on() -> Iterator[None]:
-    """Says on stderr that the running command goes on, once nothing was said for two seconds and then every ten.
+def going_on(what: str | None = None) -> Iterator[None]:
+    """Says on stderr that ``what``, else the running command, goes on, once nothing was said for two seconds and then
+    every ten.
 
     In whole lines, also on a terminal: what it is about may write lines of its own.
     """
-    command, started, over = click.get_current_context().command_path, time.monotonic(), threading.Event()
+    named = what or click.get_current_context().command_path
+    started, over = time.monotonic(), threading.Event()
 
     def tick() -> None:
         pause = PROGRESS_AFTER_S
         while not over.wait(_TICK_S):
             now = time.monotonic()
             if now - max(started, _said_at) >= pause:
-                note(f"{command}: {int(now - started)} s so far")
+                note(f"{named}: {int(now - started)} s so far")
                 pause = ProgressLine.EVERY_S
 
     ticker = threading.Thread(target=tick, name="progress", daemon=True)

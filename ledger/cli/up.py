@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 
 from ledger.app.chain_status import ChainStatus
 from ledger.app.readiness import Readiness
-from ledger.cli.output import note
+from ledger.cli.output import going_on, note
 from ledger.errors import DataDirectoryInvalid
 from ledger.settings import AuthMode, LogFormat, ServerSettings, WorkerSettings, read_settings
 
@@ -56,7 +57,7 @@ def up(
     settings = read_settings(os.environ, data_dir=data_dir, host=host, port=port, database=database, auth=auth)
     if not settings.data_dir.is_dir():
         raise DataDirectoryInvalid(
-            f"{settings.data_dir} is not a directory; make one with: sla-ledger demo --out {settings.data_dir}",
+            f"{settings.data_dir} is not a directory; make one with: sla-ledger init --data {settings.data_dir}",
             path=str(settings.data_dir),
         )
     from ledger.wiring import open_data  # takes seconds, which a mistyped option need not wait for
@@ -64,15 +65,24 @@ def up(
     from ledger.wiring.needs import EVERYTHING, SERVER_NEEDS
 
     configure_logs(settings.log)
-    notify = log_notice if settings.log.format is LogFormat.JSON else note
+    in_text = settings.log.format is not LogFormat.JSON
+    notify = note if in_text else log_notice
     serve = importlib.import_module(SERVER).serve
-    announce = partial(_announce, settings, as_json=as_json)
     workers = WorkerSettings.read(os.environ)
     needs = EVERYTHING if workers.broker_url is None else SERVER_NEEDS
     open_services = partial(
         open_data, settings.data_dir, notify=notify, database_url=settings.database_url, workers=workers, needs=needs
     )
-    serve(settings, open_services, announce)
+    with ExitStack() as opening:
+        if in_text:
+            # An embedded chain is replayed, which grows with what was recorded on it.
+            opening.enter_context(going_on(f"opening {settings.data_dir}"))
+
+        def announce(url: str, readiness: Readiness, chain: ChainStatus) -> None:
+            opening.close()
+            _announce(settings, url, readiness, chain, as_json=as_json)
+
+        serve(settings, open_services, announce)
 
 
 def _announce(settings: ServerSettings, url: str, readiness: Readiness, chain: ChainStatus, *, as_json: bool) -> None:
