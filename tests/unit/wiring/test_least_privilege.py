@@ -398,5 +398,6 @@ def test_the_page_on_workers_has_what_each_process_needs() -> None:
         for names, folder, *_, rights in rows
         for name in names.split(",")
     }
-    processes = {"up": SERVER_NEEDS, "worker beat": BEAT_NEEDS, "worker relay": RELAY_NEEDS, "collect": COLLECT_NEEDS}
+    processes = {"up": SERVER_NEEDS, "worker beat": BEAT_NEEDS, "worker relay": RELAY_NEEDS}
+    processes |= {"collect": COLLECT_NEEDS, "scrape": COLLECT_NEEDS}
     assert told == {**processes, **{str(stage): needs for stage, needs in OF_STAGE.items()}}
