@@ -135,6 +135,9 @@ class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
     credit: Money
     status: Annotated[str, msgspec.Meta(description="draft, issued, applied or void")]
     reverses: Annotated[str | None, msgspec.Meta(description="The line it takes back")]
+    restates: Annotated[
+        str | None, msgspec.Meta(description="Of a difference: the statement that the line's own replaces")
+    ]
 
 
 class SummaryClaim(msgspec.Struct, frozen=True, kw_only=True):

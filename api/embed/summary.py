@@ -189,6 +189,7 @@ def _line(row: Row) -> SummaryLine:
         credit=money(row["currency"], row["minor_units"]),
         status=row["status"],
         reverses=row["reverses"],
+        restates=row.get("restates"),
     )
 
 

@@ -113,6 +113,7 @@ def test_one_answer_has_everything(ledger: Ledger, client: Client) -> None:
     )
     (line,) = found["credit_lines"]
     assert (line["violation_id"], line["status"], line["credit"]) == (violation["id"], "draft", violation["credit"])
+    assert (line["reverses"], line["restates"]) == (None, None)
     assert (found["violation_count"], found["credit_line_count"]) == (1, 1)
     (statement,) = found["statements"]
     assert statement["credit"] == {"currency": "USD", "minor_units": "80000", "amount": "800.00"}

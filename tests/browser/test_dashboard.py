@@ -217,7 +217,8 @@ def test_lists_that_are_cut_say_so(reader: Reader, gate: Gate) -> None:
         if not summary["credit_lines"]:
             return summary
         taken = summary["credit_lines"][0] | {"reverses": "x", "status": "void", "id": "y"}
-        lines = [*summary["credit_lines"], taken]
+        changed = summary["credit_lines"][0] | {"restates": "83c7fef99436.2023-06-14.v1", "id": "z"}
+        lines = [*summary["credit_lines"], taken, changed]
         return summary | {"violation_count": 1234, "credit_lines": lines, "credit_line_count": 400}
 
     gate.rewrite = rewrite
@@ -227,7 +228,8 @@ def test_lists_that_are_cut_say_so(reader: Reader, gate: Gate) -> None:
     expect(page.locator(".violations")).to_contain_text("The newest 2 of 1,234 violations.")
     row = page.locator(".credits .row").nth(1)
     row.locator("summary").click()
-    expect(row).to_contain_text("The first 3 of 400 lines.")
+    expect(row).to_contain_text("The first 4 of 400 lines.")
+    expect(row.locator(".lines tr").last).to_contain_text("Changed: Availability · Jun 14, 2023, 9:00 AM")
     expect(row.locator(".lines tr.void")).to_contain_text("Taken back: Availability")
 
 

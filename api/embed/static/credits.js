@@ -60,30 +60,37 @@ function toBeClaimed({ summary, texts, format }) {
 /** The claims of the period shown, incident by incident. */
 function claimRows({ summary, texts, format }) {
   if (!summary.claims?.length) return null;
-  const names = titles(summary, texts);
+  const name = incidents({ summary, texts, format });
   const rows = summary.claims.map((each) => {
-    const name = each.objective === null ? texts.wholePeriod : (names.get(each.objective) ?? each.objective);
     const until = each.status === "open" ? fill(texts.claimUntil, { time: format.moment(each.deadline) }) : texts.claimStates[each.status];
-    return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, until), el("td", {}, format.money(each.credit)));
+    return el("tr", {}, el("th", { scope: "row" }, name(each)), el("td", {}, until), el("td", {}, format.money(each.credit)));
   });
   const columns = [texts.claim, texts.state, texts.credit].map((text) => el("th", { scope: "col" }, text));
   return el("div", { class: "lines claims" }, el("table", {}, el("thead", {}, el("tr", {}, columns)), el("tbody", {}, rows)));
+}
+
+/** What a line or a claim is for: its objective, and when its incident began. */
+function incidents({ summary, texts, format }) {
+  const names = titles(summary, texts);
+  const times = new Map((summary.violations ?? []).map((each) => [each.id, each.opened]));
+  return ({ objective, violation_id: incident }) => {
+    const name = objective === null ? texts.wholePeriod : (names.get(objective) ?? objective);
+    return times.has(incident) ? `${name} · ${format.moment(times.get(incident))}` : name;
+  };
 }
 
 /** What a credit is made of: a line for each violation, and what was taken back. */
 function creditLines({ summary, texts, format }) {
   const lines = summary.credit_lines;
   if (!lines?.length) return null;
-  const names = titles(summary, texts);
-  const times = new Map((summary.violations ?? []).map((each) => [each.id, each.opened]));
+  const name = incidents({ summary, texts, format });
   const rows = lines.map((line) => {
-    const opened = times.get(line.violation_id);
-    const name = line.objective === null ? texts.wholePeriod : (names.get(line.objective) ?? line.objective);
-    const what = opened ? `${name} · ${format.moment(opened)}` : name;
+    const what = name(line);
+    const said = line.reverses ? texts.takenBack : line.restates ? texts.changed : "{what}";
     return el(
       "tr",
       { class: line.status === "void" ? "void" : "" },
-      el("th", { scope: "row" }, line.reverses ? fill(texts.takenBack, { what }) : what),
+      el("th", { scope: "row" }, fill(said, { what })),
       el("td", {}, texts.lineStates[line.status] ?? line.status),
       el("td", {}, format.money(line.credit)),
     );
