@@ -193,8 +193,8 @@ def read_compensation(
 
 
 def _scopes(terms: Compensation, objectives: Mapping[str, Objective]) -> tuple[tuple[Scope, frozenset[str]], ...]:
-    """The scopes that rules pay in, in the order of the objectives, where a scope cap tells them apart: it is a share
-    of each one's charges, or amounts of several are added up."""
+    """The scopes that rules pay in, in the order of the objectives, where a scope cap tells them apart: amounts of
+    several are added up, or it is a share of each one's charges, of which there are others."""
     cap = next((each for each in terms.caps if each.level == "scope"), None)
     tiers = [] if terms.tiered is None else [{*terms.tiered.tiers}]
     single = ([] if terms.impact is None else [terms.impact]) + list(terms.incident_rules)
@@ -208,7 +208,9 @@ def _scopes(terms: Compensation, objectives: Mapping[str, Objective]) -> tuple[t
         terms.tiers_combine == "sum" and len({objectives[each].scope for of_rule in tiers for each in of_rule}) > 1
     )
     shares = cap is not None and cap.percent_bps is not None and terms.charges is not None
-    return tuple(found.items()) if cap is not None and len(found) > 1 and (summed or shares) else ()
+    others = {objective.scope for objective in objectives.values()} - found.keys()
+    apart = (len(found) > 1 and (summed or shares)) or (shares and len(found) == 1 and bool(others))
+    return tuple(found.items()) if cap is not None and apart else ()
 
 
 def _rules(

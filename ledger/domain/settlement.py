@@ -172,7 +172,7 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
     reasons += [f"no circuit works out {name}" for name in dict.fromkeys(map(method_of, terms.incident_rules))]
     if terms.charges is not None:
         reasons.append("the base are charges that finance records, which no circuit commits to")
-    if terms.scopes:
+    if len(terms.scopes) > 1:
         reasons.append(f"the scope cap holds for each of {len(terms.scopes)} scopes, and the circuit has one cap")
     if any(cap.percent_bps is not None for cap in terms.caps):
         reasons.append("a cap is a percentage of the base, and the circuit takes amounts")

@@ -161,6 +161,16 @@ def test_a_share_is_of_the_charges_in_the_scope() -> None:
     assert [(step.level, step.limit) for step in found.caps or ()] == [("service", 100_000)]
 
 
+def test_a_share_is_of_the_charges_in_the_one_scope_that_is_paid() -> None:
+    """Nothing is paid for the other region, so its charges make no credit larger."""
+    of = terms(rules("eu-up"), caps={"scope": "10 %", "service": "10 %"}, charges={"of": "period"})
+    found = trace(of, WORST, recorded(of, eu="1000.00", us="9000.00"))
+    assert [(step.amount, step.limit) for step in found.scopes] == [(100_000, 10_000)]
+    assert [(step.level, step.limit) for step in found.caps or ()] == [("service", 100_000)]
+    assert found.credit == 10_000
+    assert not any("one cap" in reason for reason in attestability(of))
+
+
 def test_a_sum_that_is_held_to_the_base_is_shared_by_the_parts() -> None:
     """60 % + 60 % + 60 % is 100 % of the base: a third for each promise."""
     steep = [{"below": "99", "credit_percent": "60"}]

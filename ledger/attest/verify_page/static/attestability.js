@@ -34,7 +34,7 @@ function* ofCompensation(terms) {
   const kinds = new Set(terms.incidentRules.map((rule) => rule.kind));
   for (const kind of kinds) yield `no circuit works out ${kind}-v1`;
   if (terms.charged) yield "the base are charges that finance records, which no circuit commits to";
-  if (terms.scopes.length) {
+  if (terms.scopes.length > 1) {
     yield `the scope cap holds for each of ${terms.scopes.length} scopes, and the circuit has one cap`;
   }
   if (terms.caps.some((cap) => cap.bps !== null)) {

@@ -165,5 +165,7 @@ function scopesOf(terms, objectives) {
   );
   const summed = terms.rulesCombine === "sum" || (terms.tiersCombine === "sum" && scopesOfTiers.size > 1);
   const shares = cap !== undefined && cap.bps !== null && terms.charged;
-  return cap !== undefined && found.size > 1 && (summed || shares) ? [...found.values()] : [];
+  const others = objectives.some((each) => !found.has(scopeKey(each.scope)));
+  const apart = (found.size > 1 && (summed || shares)) || (shares && found.size === 1 && others);
+  return cap !== undefined && apart ? [...found.values()] : [];
 }
