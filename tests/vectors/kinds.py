@@ -139,7 +139,7 @@ def first_objective(**more: Any) -> dict[str, Any]:
 
 def by_minute() -> dict[str, Any]:
     found = {name: OBJECTIVES[0][name] for name in ("id", "indicator", "target")}
-    found |= {"method": "downtime_minutes-v1", "error_rate": "10", "boundary": "above"}
+    found |= {"method": "downtime_minutes-v1", "error_rate": "10", "boundary": "above", "minimum_valid": 1}
     return {"objectives": [found, *OBJECTIVES[1:]], "window": "PT1M"}
 
 

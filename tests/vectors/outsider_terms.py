@@ -387,7 +387,7 @@ class Terms:
             found.append(f"{each['id']} {said}")
         if "confidence" in each:
             found.append(f"{each['id']} asks for confidence (wilson-95), which no circuit works out")
-        if "minimum_valid" in each:
+        if "minimum_valid" in each and method not in ("downtime_minutes-v1", "interval_threshold-v1"):
             found.append(f"{each['id']} has a minimum volume, which no circuit checks")
         return found
 
