@@ -163,12 +163,15 @@ def _base(step: _Row, currency: str) -> tuple[str, list[str]]:
     return f"Base: {step['says']} ({step['charges']['period']})", lines
 
 
-def _tier(step: _Row, _currency: str) -> tuple[str, list[str]]:
+def _tier(step: _Row, currency: str) -> tuple[str, list[str]]:
     lines = [
         f"tier {each['tier']} (below {_ppb(each['below_ppb'])} pays {_bps(each['credit_bps'])}): {each['left']} "
         f"{'<' if each['holds'] else '>='} {each['right']}{', reached' if each['holds'] else ''}"
         for each in step["compared"]
     ]
+    if "base" in step:
+        counted = ", ".join(map(str, step["base"]["lines"])) or "none"
+        lines.append(f"its base: {_exact(step['base']['amount'], currency)} (lines {counted})")
     return f"Tier of {step['objective']}: {step['says']}", [*lines, f"pays {_bps(step['credit_bps'])}"]
 
 

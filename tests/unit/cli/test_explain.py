@@ -132,6 +132,22 @@ def test_a_rule_for_lost_time_is_shown_with_its_factor_or_its_table(capsys: pyte
     assert "1800 s lost, row 1: 166.66 USD and 2/3 of 1/100 USD" in shown[1]
 
 
+def test_recorded_charges_are_told_line_by_line_and_of_each_objective_as_its_base(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    agreement = terms("total_ratio", base="1000.00", minimum="0", caps={})
+    document, _ = explained(agreement, judged(agreement, [(9, 1)] * 1440))
+    base, tier, *_ = document["credit"]["steps"]
+    del base["result"]
+    lines = [{"amount": "8000.00", "kind": kind, "service": "example-chat"} for kind in ("recurring", "one_time")]
+    base["charges"] = {"period": "2023-06-14/P1D", "lines": lines}
+    tier["base"] = {"amount": {"numerator": "800000", "denominator": "1"}, "lines": [0]}
+    print_explanation(document)
+    shown = capsys.readouterr().out
+    assert "line 1: (amount 8000.00, kind one_time, service example-chat)" in shown
+    assert "its base: 8000.00 USD (lines 0)\n       pays " in shown
+
+
 HOUR_NS = 3600 * 10**9
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
