@@ -189,7 +189,8 @@ def attestability(agreement: Agreement) -> tuple[str, ...]:
             reasons.append(f"{objective.id} asks for confidence (wilson-95), which no circuit works out")
         if objective.minimum_valid:
             reasons.append(f"{objective.id} has a minimum volume, which no circuit checks")
-    for objective_id, tiers in terms.tiered.tiers.items() if terms.tiered else ():
+    # In the order of the canonical document, whichever the one that was written has.
+    for objective_id, tiers in sorted(terms.tiered.tiers.items()) if terms.tiered else ():
         if len(tiers) > TIERS:
             reasons.append(f"{len(tiers)} tiers for {objective_id}; the circuit takes at most {TIERS}")
     if agreement.periods.rolling:

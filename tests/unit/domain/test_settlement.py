@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from ledger.attest.agreement_terms import attested_terms
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.attest.statement import State
 from ledger.attest.telemetry import WindowCounts
+from ledger.domain.agreement import Agreement
+from ledger.domain.canonical import canonical_bytes
 from ledger.domain.settlement import SettlementState, attestability, settle
 from ledger.domain.verdict import ObjectiveState
 from ledger.domain.window import WindowState, period_named
@@ -27,6 +30,22 @@ def test_below_the_floor_there_is_neither_verdict_nor_credit() -> None:
     assert {objective.state for objective in result.objectives} == {ObjectiveState.WITHHELD}
     assert (result.credit, result.trace) == (None, None)
     assert (result.coverage.observed, result.coverage.no_data, result.coverage.idle) == (23, 1, 22)
+
+
+def test_the_reasons_without_a_proof_are_those_of_the_signed_bytes_in_whatever_order_a_document_was_written() -> None:
+    """A verifier reads the canonical document, in which the names of a mapping are sorted."""
+
+    def change(plain: dict[str, Any]) -> None:
+        tiers = [{"below": str(90 - step), "credit_percent": str(1 + step)} for step in range(5)]
+        plain["compensation"]["rules"][0]["tiers"] = {"ttft": tiers, "availability": tiers}
+
+    written = agreement(change)
+    signed = Agreement.from_document(json.loads(canonical_bytes(written.document)))
+    assert attestability(written) == attestability(signed)
+    assert [reason.partition(";")[0] for reason in attestability(written)] == [
+        "5 tiers for availability",
+        "5 tiers for ttft",
+    ]
 
 
 def month_of_hours(zone: str) -> Any:
