@@ -25,11 +25,11 @@ from ledger.app.violations import record_violations
 from ledger.app.windows import evaluate_windows, load_windows
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.instant import Clock
+from ledger.domain.instant import Clock, format_instant_ns
 from ledger.domain.naming import agreement_stream, statement_stream
 from ledger.domain.restatement import carries_proof
 from ledger.domain.settlement import attestability
-from ledger.errors import NotYet
+from ledger.errors import AnchorRefused, NotYet
 
 TURN_RETRY_S = 2.0
 """The shortest pause between two looks whether it is a period's turn."""
@@ -109,14 +109,14 @@ def compensate_period(
 def wait_for_turn(database: Database, event_id: str, *, clock: Clock) -> None:
     """Raises ``NotYet`` where something before the statement that an event is about is recorded first.
 
-    The registry takes the versions of a period, and the periods of an agreement, one after the other. A period that
-    will never be recorded there (it was withheld) is not waited for: the registry says then what it misses. The longer
-    it waits, the rarer it looks.
+    The registry takes the versions of a period, and the periods of an agreement, one after the other. Raises
+    ``AnchorRefused`` behind a period whose newest statement has nothing to record (it was withheld, say): that may stay
+    so for good, and says what an operator can do. The longer it waits, the rarer it looks.
     """
     with database.read() as tx:
         event = tx.events.by_id(event_id)
         statement = issued_event(tx, event.payload["statement_id"]).payload
-        waits_for = _recorded_first(tx, statement)
+        waits_for = _recorded_first(tx, statement, event_id)
     if waits_for is not None:
         raise NotYet(
             f"{waits_for} of this agreement is recorded before {statement['statement_id']}; it is not on chain yet",
@@ -126,7 +126,7 @@ def wait_for_turn(database: Database, event_id: str, *, clock: Clock) -> None:
         )
 
 
-def _recorded_first(tx: Transaction, statement: Mapping[str, Any]) -> str | None:
+def _recorded_first(tx: Transaction, statement: Mapping[str, Any], event_id: str) -> str | None:
     """The statement or period that the registry takes before a statement (its payload), where it is still to come."""
     earlier = proved_before(tx, statement)
     if earlier:
@@ -144,8 +144,23 @@ def _recorded_first(tx: Transaction, statement: Mapping[str, Any]) -> str | None
     before = found[1]
     versions = [event.payload for event in tx.events.stream(statement_stream(statement["sla_id"], before.first))]
     proving = [each["statement_id"] for each in versions if carries_proof(each)]
-    recorded = any(anchored(tx, name) is not None for name in proving)
-    return None if recorded or (versions and not proving) else f"the period {before}"
+    if versions and not proving:
+        raise _behind_a_gap(statement["statement_id"], versions[-1], event_id)
+    return None if any(anchored(tx, name) is not None for name in proving) else f"the period {before}"
+
+
+def _behind_a_gap(name: str, before: Mapping[str, Any], event_id: str) -> AnchorRefused:
+    why = "; ".join(before["unattested_reasons"]) or f"it was {before['state']}"
+    until = f" until {format_instant_ns(int(before['accepts_until_ns']))}" if "accepts_until_ns" in before else ""
+    return AnchorRefused(
+        f"the registry takes the periods of an agreement without a gap, and {before['statement_id']} before {name} has "
+        f"no proof to record ({why}). Facts of it are taken{until}: once a version of it with a proof is recorded, "
+        f"record this one by `sla-ledger outbox retry {event_id} {Stage.ANCHOR}`; without one, batch roots alone "
+        "publish what follows",
+        waits_for=before["statement_id"],
+        statement_id=name,
+        error=None,
+    )
 
 
 def recorded_before(tx: Transaction, statement_id: str) -> str | None:

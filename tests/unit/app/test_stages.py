@@ -17,11 +17,11 @@ from ledger.app.statements import issued_for
 from ledger.app.telemetry import find_evidence
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from ledger.domain.naming import attestation_stream
 from ledger.domain.settlement import SettlementState
 from ledger.domain.window import period_named
-from ledger.errors import CollectorUnknown, NotFound, NotYet
+from ledger.errors import AnchorRefused, CollectorUnknown, NotFound, NotYet
 from tests.conformance.samples import StepClock, anchor, attestation
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row, share_as_cap
 
@@ -224,12 +224,29 @@ class TestTurns:
             wait_for_turn(desk.database, proof, clock=StepClock(recorded_at_ns + (age_s - 1) * SECOND_NS))
         assert waits.value.data["retry_after_s"] == pause_s
 
-    def test_one_that_was_withheld_is_not_waited_for(self, desk: Desk) -> None:
+    def test_behind_one_that_was_withheld_it_is_refused_and_says_what_to_do(self, desk: Desk) -> None:
+        desk.clock.now = parse_instant_ns("2023-06-20T00:00:00Z")
         with desk.database.begin() as tx:
             registered = load_agreement(tx, desk.attestor.sla_id(desk.agreement), desk.attestor)
             close_period(tx, registered, desk.period, cause=Cause.REQUEST, now_ns=desk.clock.now_ns())
         second = self.settle(desk, "2023-06-15/P1D", log(row("b", "2023-06-15T10:00:00Z")))
-        wait_for_turn(desk.database, self.prove(desk, second), clock=desk.clock)
+        third = self.settle(desk, "2023-06-16/P1D", log(row("c", "2023-06-16T10:00:00Z")))
+        proof = self.prove(desk, second)
+        said = r"2023-06-14\.v1 before .*\.v1 has no proof to record \(it was withheld\)\. Facts of it .* until 2023"
+        with pytest.raises(AnchorRefused, match=said) as gap:
+            wait_for_turn(desk.database, proof, clock=desk.clock)
+        assert f"`sla-ledger outbox retry {proof} anchor`" in gap.value.message
+        # Those behind it wait for it, as ever.
+        with pytest.raises(NotYet, match="2023-06-15/P1D"):
+            wait_for_turn(desk.database, self.prove(desk, third), clock=desk.clock)
+        # What came late gives the first period a version with a proof, and the second its turn.
+        first = self.settle(desk, "2023-06-14/P1D", log(row("a")))
+        assert first.endswith(".v2")
+        with pytest.raises(NotYet, match="2023-06-14/P1D"):
+            wait_for_turn(desk.database, proof, clock=desk.clock)
+        self.prove(desk, first)
+        self.record(desk, first)
+        wait_for_turn(desk.database, proof, clock=desk.clock)
 
 
 class _Circuits:
