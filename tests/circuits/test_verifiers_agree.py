@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from web3 import Web3
 
 from ledger.attest.prover_process import ProverProcess
+from tests.contracts.ground import anvil
+from tests.support.anvil import AnvilMissing
 from tests.support.node_packages import NodePackagesMissing
 from tests.support.verifiers import Groth16py, PyEcc, Snarkjs, Solidity, well_put
 
@@ -50,9 +53,9 @@ def question(name: str) -> tuple[Any, list[int], bytes]:
 class Bench:
     """The four verifiers, each asked everything once at most."""
 
-    def __init__(self, process: ProverProcess) -> None:
+    def __init__(self, process: ProverProcess, w3: Web3) -> None:
         asked = [question(name) for name in CASES]
-        verifiers = PyEcc(), Groth16py(process), Solidity(), Snarkjs(asked)
+        verifiers = PyEcc(), Groth16py(process), Solidity(w3), Snarkjs(asked)
         self._by_name: dict[str, Any] = {verifier.name: verifier for verifier in verifiers}
         self._verdicts: dict[tuple[str, str], bool] = {}
 
@@ -70,11 +73,13 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def bench(key_cache_dir: Path, absent: Callable[[str], NoReturn]) -> Iterator[Bench]:
-    with ProverProcess() as process:
-        try:
-            yield Bench(process)
-        except NodePackagesMissing as missing:
-            absent(f"snarkjs ({missing})")
+    try:
+        with anvil() as chain, ProverProcess() as process:
+            yield Bench(process, chain.w3)
+    except NodePackagesMissing as missing:
+        absent(f"snarkjs ({missing})")
+    except AnvilMissing as missing:
+        absent(str(missing))
 
 
 def test_the_vectors_are_those_of_the_script() -> None:

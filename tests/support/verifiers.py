@@ -12,17 +12,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eth_tester.exceptions import TransactionFailed
+from web3 import Web3
 from web3.exceptions import Web3Exception
 
 from ledger.anchor.abi import contract_build
-from ledger.anchor.embedded import EmbeddedChain
 from ledger.anchor.verifier_key import constructor_words
 from ledger.attest.groth16 import check_proof, well_formed
 from ledger.attest.prover_process import ProverProcess
 from ledger.attest.verification_key import parse_verification_key
 from ledger.errors import ProofInvalid, ProverUnavailable, VerificationKeyInvalid
-from tests.contracts.ground import DEPLOYER, GENESIS
+from tests.contracts.ground import DEPLOYER
 from tests.support import node_packages
 
 Key = Mapping[str, Any]
@@ -78,15 +77,15 @@ class Groth16py:
 
 
 class Solidity:
-    """The contract on the embedded chain; alone it gets words and no more, as any caller may send them."""
+    """The contract on a node, whose pairing is not py-ecc as that of the embedded chain is; alone it gets words and no
+    more, as any caller may send them."""
 
     name = "Solidity"
 
-    def __init__(self) -> None:
-        self._chain = EmbeddedChain(GENESIS)
+    def __init__(self, w3: Web3) -> None:
         self._build = contract_build("Groth16Verifier")
         self._deployed: dict[tuple[int, ...], str | None] = {}
-        self._w3 = self._chain.w3
+        self._w3 = w3
 
     def holds(self, key: Key, signals: Signals, proof: bytes) -> bool:
         try:
@@ -99,7 +98,7 @@ class Solidity:
         contract: Any = self._w3.eth.contract(address=address, abi=self._build.abi)  # type: ignore[call-overload]
         try:
             return bool(contract.functions.verifyProof(_words(proof), list(signals)).call({"gas": 1_000_000}))
-        except (TransactionFailed, Web3Exception):
+        except Web3Exception:
             return False
 
     def alone(self, key: Key, signals: Signals, proof: bytes) -> bool | None:
@@ -113,7 +112,7 @@ class Solidity:
         selector = self._w3.keccak(text="verifyProof(uint256[8],uint256[6])")[:4]
         try:
             answer = self._w3.eth.call({"to": address, "data": selector + proof + data, "gas": 1_000_000})  # type: ignore[typeddict-item]
-        except TransactionFailed:
+        except Web3Exception:
             return False
         return answer == (1).to_bytes(32, "big")
 
@@ -121,10 +120,10 @@ class Solidity:
         """The contract of a key by its constructor's words, None where it refuses them."""
         if words not in self._deployed:
             data = self._build.bytecode + b"".join(word.to_bytes(32, "big") for word in words)
-            fields = {"nonce": len(self._deployed), "gas": 3_000_000, "data": data, "chainId": self._chain.chain_id}
+            fields = {"nonce": len(self._deployed), "gas": 3_000_000, "data": data, "chainId": self._w3.eth.chain_id}
             fees = {"maxFeePerGas": 10**10, "maxPriorityFeePerGas": 10**9, "value": 0, "type": 2}
             sent = self._w3.eth.send_raw_transaction(DEPLOYER.sign_transaction(fields | fees).raw_transaction)
-            receipt = self._w3.eth.get_transaction_receipt(sent)
+            receipt = self._w3.eth.wait_for_transaction_receipt(sent, poll_latency=0.01)
             self._deployed[words] = receipt["contractAddress"] if receipt["status"] == 1 else None
         return self._deployed[words]
 
