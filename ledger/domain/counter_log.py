@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ledger.domain.agreement import Agreement
@@ -115,8 +116,8 @@ class CounterBook(FactBook[CounterRow]):
         return found
 
     def _places(self) -> Mapping[str, Iterable[Interval]]:
-        places = reading_places(self._rows, _series)
-        return {self.kind.identity(row): found + self._moved_with(_series(row), row.at_ns) for row, found in places}
+        places, moved = reading_places(self._rows, _series), self._moved_ends()
+        return {self.kind.identity(row): found + moved.get((_series(row), row.at_ns), []) for row, found in places}
 
     def _counters(self, name: str | None) -> Counters:
         found = Counters()
@@ -143,18 +144,18 @@ class CounterBook(FactBook[CounterRow]):
         later reading, and there both count. Where it ends in no reading of this period, what was seen here counts in
         the last window before.
         """
-        by_end = sorted(all_of, key=lambda each: each.step.at_ns)
-        found = []
-        for step in self._counters(name).steps(self._period.interval):
+        holding, counted, found = _Holding(all_of), sorted(total), []
+        for step in sorted(self._counters(name).steps(self._period.interval), key=lambda each: each.at_ns):
             series = name, step.series
             if places.excludes(step.since_ns, step.at_ns):
                 continue
             window = places.place(series, step.since_ns, step.at_ns)
             if window not in total:
-                first = bisect_left(by_end, step.at_ns, key=lambda each: each.step.at_ns)
-                holding = (each.window for each in by_end[first:] if each.step.since_ns < step.at_ns)
-                before = [] if window is None else [at for at in total if at < window]
-                window = next(holding, max(before, default=window))
+                held = holding.window(step.at_ns)
+                if held is not None:
+                    window = held
+                elif window is not None and (before := bisect_left(counted, window)):
+                    window = counted[before - 1]
                 if window is not None:
                     places.move(series, step.since_ns, step.at_ns, window)
             if window is not None:
@@ -167,6 +168,24 @@ class _Placed(NamedTuple):
 
     step: Step
     window: int
+
+
+class _Holding:
+    """The windows of steps by the instants that these hold: of several the first to end. Instants are asked for in
+    order, so that all of them together cost what the steps do."""
+
+    def __init__(self, steps: Sequence[_Placed]) -> None:
+        by_end = enumerate(sorted(steps, key=lambda each: each.step.at_ns))
+        self._coming = sorted(by_end, key=lambda each: each[1].step.since_ns, reverse=True)
+        self._begun: list[tuple[int, int, int]] = []
+
+    def window(self, at_ns: int) -> int | None:
+        while self._coming and self._coming[-1][1].step.since_ns < at_ns:
+            rank, each = self._coming.pop()
+            heappush(self._begun, (each.step.at_ns, rank, each.window))
+        while self._begun and self._begun[0][0] < at_ns:
+            heappop(self._begun)
+        return self._begun[0][2] if self._begun else None
 
 
 def _sums(steps: Iterable[_Placed]) -> dict[int, int]:

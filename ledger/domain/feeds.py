@@ -213,9 +213,13 @@ class FactBook(ABC, Generic[R]):
         """Of each window, whether logs of this kind are declared complete in it."""
         return [self._spans is None or covered(window.interval, self._spans) for window in windows]
 
-    def _moved_with(self, series: Hashable, at_ns: int) -> list[Interval]:
-        """The windows of moved steps that begin or end with the reading of a series at an instant."""
-        return [each.within for each in self._moved if each.series == series and at_ns in (each.since_ns, each.at_ns)]
+    def _moved_ends(self) -> Mapping[tuple[Hashable, int], list[Interval]]:
+        """By series and instant the windows of the moved steps that begin or end with this reading."""
+        found: dict[tuple[Hashable, int], list[Interval]] = {}
+        for each in self._moved:
+            for at_ns in (each.since_ns, each.at_ns):
+                found.setdefault((each.series, at_ns), []).append(each.within)
+        return found
 
     def _windows_of(self, span: Interval) -> range:
         """The windows that a time touches."""

@@ -157,8 +157,8 @@ class HistogramBook(FactBook[HistogramRow]):
         return [_summed(objective, windows[at], sums.get(at)) for at in range(len(windows))]
 
     def _places(self) -> Mapping[str, Iterable[Interval]]:
-        places = reading_places(self._rows, _series)
-        return {self.kind.identity(row): found + self._moved_with(_series(row), row.at_ns) for row, found in places}
+        places, moved = reading_places(self._rows, _series), self._moved_ends()
+        return {self.kind.identity(row): found + moved.get((_series(row), row.at_ns), []) for row, found in places}
 
     def _readings(self, name: str | None) -> Iterator[list[_Reading]]:
         """Of each series its readings up to the end of the period, in order, without those in conflict."""
