@@ -113,6 +113,27 @@ def test_a_latency_is_told_by_its_threshold_under_any_method(method: str) -> Non
     assert totals(of, row("a", first_token_ms=300), row("b", first_token_ms=301), row("c", code=500)) == [(1, 1)]
 
 
+@pytest.mark.parametrize("as_columns", [False, True], ids=["row by row", "as columns"])
+def test_each_latency_has_its_own_threshold_and_holds_it(as_columns: bool) -> None:
+    latency = {"method": "total_ratio", "target": "95"}
+    of = terms(
+        {**latency, "indicator": "first_token_latency", "threshold_ms": "300"},
+        {**latency, "indicator": "response_latency", "threshold_ms": "900"},
+    )
+    rows = [
+        row("both", first_token_ms=300, response_ms=900),
+        row("late at first", first_token_ms=301, response_ms=900),
+        row("late at last", first_token_ms=300, response_ms=901),
+        row("of which nobody said when", first_token_ms=1, response_ms=1)._replace(
+            first_token_ns=None, response_ns=None
+        ),
+        row("failed", code=500),
+    ]
+    found = Evaluator(of, period_named(of, DAY), distinct=as_columns)
+    found.add_all([columns(rows)] if as_columns else rows)
+    assert found.windows()[0].cells == (Cell(2, 2), Cell(2, 2))
+
+
 def test_a_stream_that_breaks_off_after_its_first_token_is_a_failure_and_stays_out_of_first_tokens() -> None:
     broken = row("a", code=-100)._replace(first_token_ns=1, response_ns=2)
     of = terms(
