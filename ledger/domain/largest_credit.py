@@ -83,7 +83,7 @@ def _amounts(
             yield at, said, base
         elif kind == "impact" and terms.impact is not None:
             yield at, said, terms.impact.price_per_request * _MOST_VALID * bounds.windows
-        elif kind != "impact":
+        else:
             yield at, said, _of_incidents(next(others), base, bounds)
 
 

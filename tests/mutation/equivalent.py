@@ -135,6 +135,8 @@ EQUIVALENT = (
         "0 -> 1",
         "only differences are taken",
     ),
+    Same("outcome.py", "OUTCOME_BITS = 32", "32 -> 33", "nothing is told by the bit between"),
+    Same("outcome.py", "self._first = clauses + 1", "1 -> 2", "any numbers after those of the clauses"),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "charges.py",

@@ -161,6 +161,9 @@ def test_each_objective_has_its_own_selector() -> None:
         assert totals(evaluator) == [(2, 2), (1, 1), (1, 0), (1, 1)]
         assert evaluator.excluded_requests() == {"rate-limit": 2}
         assert [each.by_clause for each in evaluator.left_out()][8] == {"rate-limit": 2}
+        # Nor does a clause ask who selects what it takes out.
+        alone = judged(terms({**UPTIME, "where": SHORT}, clauses=CLAUSES), rows[-1], distinct=distinct)
+        assert (totals(alone), alone.excluded_requests()) == ([(0, 0)], {"rate-limit": 1})
 
 
 def test_regions_are_promised_apart_and_one_without_where_counts_what_names_none() -> None:
