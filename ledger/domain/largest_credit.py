@@ -54,8 +54,10 @@ def excess(terms: Compensation, documents: Sequence[Mapping[str, Any]], bounds: 
     ``documents`` are the rules as they were agreed on.
     """
     amounts = list(_amounts(terms, documents, bounds))
+    if not amounts:
+        return None
     each = [amount for _, _, amount in amounts]
-    most = max(each, default=Fraction(0)) if terms.rules_combine == "best" else sum(each, Fraction(0))
+    most = max(each) if terms.rules_combine == "best" else sum(each, Fraction(0))
     known = (cap for cap in terms.caps if bounds.base is not None or cap.minor_units is not None)
     # A scope cap that holds for each scope by itself leaves as much in all of them.
     limits = (

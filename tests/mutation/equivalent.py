@@ -137,6 +137,13 @@ EQUIVALENT = (
     ),
     Same("outcome.py", "OUTCOME_BITS = 32", "32 -> 33", "nothing is told by the bit between"),
     Same("outcome.py", "self._first = clauses + 1", "1 -> 2", "any numbers after those of the clauses"),
+    Same(
+        "largest_credit.py",
+        'cap.limit(bounds.base or Fraction(0)) * (len(terms.scopes) or 1 if cap.level == "scope" else 1) '
+        "for cap in known",
+        "0 -> 1",
+        "where no base is known no cap that is a share of it is",
+    ),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "charges.py",

@@ -111,6 +111,19 @@ def test_a_base_that_is_not_known_bounds_no_share_of_it_and_a_price_all_the_same
         assert refused.value.data["field"] == "compensation.rules[0].unit_price"
 
 
+def test_a_price_is_paid_for_all_that_windows_can_hold() -> None:
+    """Good, bad and undecided requests of a window are each at most 2^28 - 1."""
+    requests = DAY * 3 * (2**28 - 1)
+    billionths = MAX_MINOR_UNITS * 10**9 // (requests * 100)
+
+    def priced(units: int) -> Agreement:
+        return terms({**IMPACT, "unit_price": f"{units // 10**9}.{units % 10**9:09}"})
+
+    assert most(priced(billionths), None) is None
+    with pytest.raises(DocumentInvalid, match=r"rules\[0\].unit_price"):
+        priced(billionths + 1)
+
+
 def test_beside_an_impact_rule_the_others_are_bounded_by_themselves() -> None:
     cheap = {**IMPACT, "unit_price": "0.01"}
     assert most(terms(cheap, TIMES), MAX_MINOR_UNITS // 2) is None
