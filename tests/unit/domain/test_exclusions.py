@@ -292,6 +292,10 @@ def test_which_exclusions_touch_an_hour() -> None:
     assert [each.exclusion.id for each in found.touching(hour)] == ["b", "d"]
     assert found.position(parse_instant_ns("2023-06-14T08:59:59Z")) is None
     assert found.position(parse_instant_ns("2023-06-14T10:01:00Z")) is None
+    assert found.part_at(parse_instant_ns("2023-06-14T10:01:00Z")) is None
+    assert found.part_at(parse_instant_ns("2023-06-14T10:00:59Z")) == between(
+        "2023-06-14T10:00:00Z", "2023-06-14T10:01:00Z"
+    )
 
 
 def test_rulings_as_statements_spell_them() -> None:
