@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.charges import Base
-from ledger.domain.compensation import CreditTrace
+from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.credit_lines import credit_shares
 from ledger.domain.incident_rules import MultiplierRule, ProportionalRule, StepTableRule
 from ledger.domain.interval import Interval
@@ -458,3 +458,11 @@ def test_each_charge_is_divided_by_the_life_of_what_it_is_for() -> None:
     parts = ((Fraction(240), half_a_day), (Fraction(480), None), (Fraction(80), day_before))
     step = rule_step(rule, lost, Base(Fraction(800), (0, 1, 2), parts))
     assert step.amount == Fraction(240, 12) + Fraction(480, 24)
+
+
+@pytest.mark.parametrize("rule", [{**LOST, "pays": "always"}, TIMES, TABLE])
+def test_of_no_windows_there_is_no_incident_and_no_time_to_divide_by(rule: dict[str, Any]) -> None:
+    of = terms(rule)
+    results = settle(of, period_named(of, "2023-06-14/P1D"), judged(of, {})).objectives
+    found = credit_trace(of, results, ())
+    assert [(step.incidents, step.amount) for step in found.rules or ()] == [((), 0)]
