@@ -7,6 +7,7 @@ points, money in minor units.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -135,7 +136,7 @@ class AttestedTerms:
 
     def hash(self) -> int:
         """termsHash: H(TAG terms; preimage)."""
-        return sponge(tag("terms"), self.preimage())
+        return _hash(self)
 
     def preimage(self) -> list[int]:
         """docHi, docLo, Ax, Ay, flags, cap, minimum, floorBps, used, target, threshold, bps: 48 inputs."""
@@ -144,6 +145,12 @@ class AttestedTerms:
         for row in (*self.thresholds(), *self.bps()):
             numbers += row
         return numbers
+
+
+@functools.lru_cache(maxsize=256)
+def _hash(terms: AttestedTerms) -> int:
+    """Kept, because every step of a period asks for that of its agreement, and it takes four permutations."""
+    return sponge(tag("terms"), terms.preimage())
 
 
 def _padded(values: list[int]) -> tuple[int, ...]:
