@@ -1,7 +1,7 @@
 """Measure settling: ``python -m tests.bench.settle [NAME ...]`` prints a table and writes var/bench/settle.json.
 
 What is timed is settlement and violations of a month: the whole of what a statement says, without reading windows from
-a store and writing the statement to it.
+a store and writing the statement to it. Feeds are timed from the batches that are handed in to the judged windows.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ GOALS = {
     "agreements_1000_s": Goal("s", "<=", 60),
     "agreements_1000_mb": Goal("MB", "<=", 500),
     "growth_16x": Goal("x", "<=", 20),
+    "feed_growth_16x": Goal("x", "<=", 20),
 }
 
 
@@ -47,6 +48,13 @@ def growth() -> dict[str, float]:
     return {"growth_16x": found["large_ms"] / found["small_ms"]}
 
 
+def feeds() -> dict[str, float]:
+    """The time of handing in and judging feeds in 16 times the batches, over the time at once."""
+    _, found = _run("feeds")
+    print(f"  {found['small_ms']:.0f} ms and {found['large_ms']:.0f} ms", file=sys.stderr)
+    return {"feed_growth_16x": found["large_ms"] / found["small_ms"]}
+
+
 def _month(part: str) -> float:
     _, found = _run(part)
     print(f"  from columns: {found['columns_ms']:.2f} ms", file=sys.stderr)
@@ -63,6 +71,7 @@ MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {
     "interval_mean": interval_mean,
     "agreements": agreements,
     "growth": growth,
+    "feeds": feeds,
 }
 
 if __name__ == "__main__":

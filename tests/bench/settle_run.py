@@ -23,6 +23,7 @@ from ledger.domain.settlement import Settlement, settle
 from ledger.domain.violations import violations
 from ledger.domain.window import Window, WindowState
 from ledger.domain.window_columns import CellColumn, WindowColumns
+from tests.bench.feed_run import FEW, MANY, feed_ms
 from tests.unit.domain.samples import agreement
 
 ROUNDS = 15
@@ -126,11 +127,18 @@ def growth() -> dict[str, float]:
     return {"small_ms": median(small for small, _ in rounds), "large_ms": median(large for _, large in rounds)}
 
 
+def feeds() -> dict[str, float]:
+    """Feeds of a day in few batches, and in 16 times as many."""
+    rounds = [(feed_ms(FEW), feed_ms(MANY)) for _ in range(2)]
+    return {"small_ms": min(small for small, _ in rounds), "large_ms": min(large for _, large in rounds)}
+
+
 PARTS: dict[str, Callable[[], dict[str, float]]] = {
     "month": lambda: one_month(means=False),
     "interval_mean": lambda: one_month(means=True),
     "agreements": agreements,
     "growth": growth,
+    "feeds": feeds,
 }
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ def test_every_figure_has_a_goal() -> None:
         "agreements_1000_s",
         "agreements_1000_mb",
         "growth_16x",
+        "feed_growth_16x",
     }
     assert set(settle_run.PARTS) == set(settle.MEASUREMENTS)
     assert set(attest.GOALS) == {
