@@ -11,19 +11,17 @@ from ledger.app.agreements import RegisteredAgreement
 from ledger.app.closing import closing_of
 from ledger.app.earlier_batches import EarlierBatches, Place, declared_by, format_by
 from ledger.app.ports import Transaction
+from ledger.app.telling_apart import tell_apart
 from ledger.domain.calendar import Period
 from ledger.domain.fact_kinds import BOOKS
 from ledger.domain.feeds import FactKind, FactRow, Facts
 from ledger.domain.interval import Interval, clip, union
 from ledger.domain.lifecycle import Timeline
 from ledger.domain.observation import (
-    BodyBook,
     Reason,
     RowRejection,
     Verdict,
     VerdictCounts,
-    identity_scope,
-    request_id_digests,
 )
 from ledger.domain.samples import Refused
 
@@ -77,13 +75,8 @@ class Feed:
         counts = VerdictCounts()
         usable, waiting = self._usable(rows, declared, counts, refused)
         scope = (self.registered.sla_id, self.registered.agreement.source)
-        ids = request_id_digests(identity_scope(*scope, self.kind.scope), [self.kind.identity(row) for row in usable])
-        book = BodyBook(self.tx.identities.known(*scope, sorted(set(ids))))
-        verdicts = [book.classify(identity, row.body_digest) for identity, row in zip(ids, usable, strict=True)]
-        self.tx.identities.add(*scope, sorted(book.new))
-        counts.accepted += verdicts.count(Verdict.ACCEPTED)
-        counts.duplicates += verdicts.count(Verdict.DUPLICATE)
-        counts.conflicts += verdicts.count(Verdict.CONFLICT)
+        ids, bodies = [self.kind.identity(row) for row in usable], [row.body_digest for row in usable]
+        verdicts = tell_apart(self.tx, *scope, self.kind.scope, ids, bodies, counts)
         new = [row for row, verdict in zip(usable, verdicts, strict=True) if verdict is not Verdict.DUPLICATE]
         accepted = [row for row, verdict in zip(usable, verdicts, strict=True) if verdict is Verdict.ACCEPTED]
         touched = self.touched(new, now_ns=now_ns) if new else set()

@@ -8,6 +8,7 @@ from typing import cast
 
 from ledger.app.agreements import RegisteredAgreement
 from ledger.app.ports import Transaction
+from ledger.app.telling_apart import tell_apart
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.events import StoredEvent
@@ -17,15 +18,12 @@ from ledger.domain.lifecycle import Timeline
 from ledger.domain.log_kinds import HEARTBEATS
 from ledger.domain.observation import (
     AnyRows,
-    BodyBook,
     HeartbeatRow,
     HeartbeatRows,
     Reason,
     RowRejection,
     Verdict,
     VerdictCounts,
-    identity_scope,
-    request_id_digests,
 )
 
 MAX_REFUSED = 20
@@ -48,20 +46,12 @@ def classify_heartbeats(
     counts, changed, accepted = VerdictCounts(), set[Period](), list[Interval]()
     usable = list(_usable(timeline, cast(HeartbeatRows, rows), handed_in_ns, counts, refused_rows))
     scope = (registered.sla_id, registered.agreement.source)
-    ids = request_id_digests(identity_scope(*scope, HEARTBEATS), (row.heartbeat_id for row, _ in usable))
-    book = BodyBook(tx.identities.known(*scope, sorted(set(ids))))
-    for identity, (row, periods) in zip(ids, usable, strict=True):
-        verdict = book.classify(identity, row.body_digest)
-        if verdict is Verdict.DUPLICATE:
-            counts.duplicates += 1
-            continue
-        changed.update(periods)
+    ids, bodies = [row.heartbeat_id for row, _ in usable], [row.body_digest for row, _ in usable]
+    for verdict, (row, periods) in zip(tell_apart(tx, *scope, HEARTBEATS, ids, bodies, counts), usable, strict=True):
+        if verdict is not Verdict.DUPLICATE:
+            changed.update(periods)
         if verdict is Verdict.ACCEPTED:
-            counts.accepted += 1
             accepted.append(row.interval)
-        else:
-            counts.conflicts += 1
-    tx.identities.add(*scope, book.new)
     span = Interval(min(accepted).start_ns, max(each.end_ns for each in accepted)) if accepted else None
     return counts, span, changed
 

@@ -14,6 +14,7 @@ from ledger.app.heartbeats import classify_heartbeats, touched_by_heartbeats
 from ledger.app.late_facts import facts_changed
 from ledger.app.ports import Receipt, Transaction
 from ledger.app.quality_reports import report_implausible
+from ledger.app.telling_apart import tell_apart
 from ledger.domain.calendar import Period
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.feeds import Facts
@@ -24,7 +25,6 @@ from ledger.domain.log_kinds import HEARTBEATS, format_of
 from ledger.domain.naming import closing_stream
 from ledger.domain.observation import (
     AnyRows,
-    BodyBook,
     Reason,
     RequestColumns,
     RequestRow,
@@ -32,8 +32,6 @@ from ledger.domain.observation import (
     SampleRow,
     Verdict,
     VerdictCounts,
-    identity_scope,
-    request_id_digests,
 )
 from ledger.domain.samples import Refused, SampleRule, scope_of
 from ledger.domain.watermark import vouched
@@ -216,28 +214,13 @@ def _classify(
     rows = cast(AnyRows, facts)
     scope = (registered.sla_id, registered.agreement.source)
     for period, name, of_period in _by_period(timeline, rows, declared_complete, counts, refused):
-        ids = request_id_digests(identity_scope(*scope, name), of_period.request_ids)
-        body_of = dict(zip(ids, of_period.bodies, strict=True))
-        # In the order of the store's index, which looks them up and adds them.
-        ordered = sorted(body_of)
-        known = tx.identities.known(*scope, ordered)
-        if not known and len(ordered) == len(ids):
-            # Nothing was said of any of them before: what nearly every batch comes to.
-            tx.identities.add(*scope, [(id_digest, body_of[id_digest]) for id_digest in ordered])
-            counts.accepted += len(ids)
+        verdicts = tell_apart(tx, *scope, name, of_period.request_ids, of_period.bodies, counts)
+        accepted, starts_ns = verdicts.count(Verdict.ACCEPTED), of_period.starts_ns
+        if verdicts.count(Verdict.DUPLICATE) < len(verdicts):
             changed |= set(timeline.touching(period.interval))
-            accepted_ns += (min(of_period.starts_ns), max(of_period.starts_ns))
-            continue
-        book = BodyBook(known)
-        verdicts = list(map(book.classify, ids, of_period.bodies))
-        tx.identities.add(*scope, book.new)
-        if book.new:
-            changed |= set(timeline.touching(period.interval))
-        counts.accepted += verdicts.count(Verdict.ACCEPTED)
-        counts.duplicates += verdicts.count(Verdict.DUPLICATE)
-        counts.conflicts += verdicts.count(Verdict.CONFLICT)
-        found = [at for at, verdict in zip(of_period.starts_ns, verdicts, strict=True) if verdict is Verdict.ACCEPTED]
-        accepted_ns += (min(found), max(found)) if found else ()
+        if accepted < len(verdicts):
+            starts_ns = [at for at, verdict in zip(starts_ns, verdicts, strict=True) if verdict is Verdict.ACCEPTED]
+        accepted_ns += (min(starts_ns), max(starts_ns)) if accepted else ()
     return counts, Interval(min(accepted_ns), max(accepted_ns) + 1) if accepted_ns else None, changed
 
 
