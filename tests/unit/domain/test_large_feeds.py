@@ -87,7 +87,7 @@ def test_failures_that_are_read_where_nothing_else_is_find_their_window_in_one_w
     started_s = time.process_time()
     windows = book.windows(idle(of))
     reaches = book.reaches()
-    assert time.process_time() - started_s < 8  # in steps times steps it takes a minute
+    assert time.process_time() - started_s < 15  # in steps times steps it takes minutes
     last = 2 * half // 3600
     assert sum(window.cells[0].bad for window in windows) == half - 2
     # What was read before the hour in which that of all was read first is held by its step alone.
@@ -98,11 +98,11 @@ def test_failures_that_are_read_where_nothing_else_is_find_their_window_in_one_w
 def test_readings_that_each_end_a_moved_step_are_looked_up_and_not_searched() -> None:
     of = of_errors()
     book = CounterBook(of, period_named(of, "2023-06-14/P1D"))
-    pods = range(4000)
+    pods = range(12_000)
     book.add_all(counted(at_s, 1)._replace(series=f"{pod}") for pod in pods for at_s in (10, 5000))
     # The second hour has no data, so what was seen in it counts in the first.
     book.declare([Interval(DAY_NS, DAY_NS + 3600 * SECOND_NS)])
     started_s = time.process_time()
     book.windows(idle(of))
     assert book.reaches() == [{0, 1}]
-    assert time.process_time() - started_s < 5  # in readings times readings it takes longer than all else here
+    assert time.process_time() - started_s < 8  # in readings times readings it takes a quarter of a minute
