@@ -109,6 +109,7 @@ def requests(of: Desk, minute: int) -> list[dict[str, Any]]:
     return [row(f"r{minute}", at=at(of, minute))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("objective", "rows", "from_the_start"),
     [

@@ -406,6 +406,7 @@ class TestOrder:
         }
         return hashlib.sha256(canonical_bytes(document)).hexdigest(), owed(desk)
 
+    @pytest.mark.long
     def test_does_not_matter(self) -> None:
         orders = list(itertools.permutations(range(len(self.BATCHES))))
         found = {self.newest(order, before) for order in orders for before in (0, 2)}

@@ -82,6 +82,7 @@ def by_hand(desk: Desk, batches: list[Batch], within: Interval) -> Latency:
     return Latency(measured[rank - 1] if measured else None, len(measured))
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(BATCHES, WITHIN)
 def test_the_percentile_is_that_of_the_rows_as_they_are_judged(batches: list[Batch], within: Interval) -> None:

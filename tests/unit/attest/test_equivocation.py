@@ -186,5 +186,6 @@ def test_the_command_makes_and_checks_it(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["equivocation", "prove", str(one), str(tmp_path / "none")]) == 2
 
 
+@pytest.mark.long
 def test_its_pin_is_called_as_in_a_report_of_a_bundle() -> None:
     assert equivocation.PINNED in {line.check for line in examples.verified(examples.forger()).lines}

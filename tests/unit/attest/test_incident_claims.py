@@ -62,6 +62,7 @@ def claim_of(terms: Agreement, hours: Any) -> PeriodClaim:
     )
 
 
+@pytest.mark.long
 @hypothesis_settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(impact_terms(), st.dictionaries(st.integers(0, 23), st.tuples(CELL, CELL, CELL), max_size=9), st.data())
 def test_credits_equal_the_circuits_total_to_the_cent(terms: Agreement, cells: Any, data: Any) -> None:

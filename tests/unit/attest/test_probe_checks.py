@@ -53,6 +53,7 @@ def line_of(forged: Forger) -> Line | None:
     return next((line for line in examples.verified(forged).lines if line.check == "probe signature"), None)
 
 
+@pytest.mark.long
 def test_terms_without_a_probe_have_no_line() -> None:
     assert line_of(examples.forger()) is None
 

@@ -39,6 +39,7 @@ def sealed(after_ns: int) -> Forger:
     return forged
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("after_ns", "outcome", "detail"),
     [
