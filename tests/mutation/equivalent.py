@@ -144,6 +144,24 @@ EQUIVALENT = (
         "0 -> 1",
         "where no base is known no cap that is a share of it is",
     ),
+    Same(
+        "incident_rules.py",
+        r"""PERCENT = Text(r"(0|[1-9]\d{0,2})(\.\d{1,2})? ?%", "a percentage such as '50 %'", 8)""",
+        "8 -> 9",
+        _PATTERN,
+    ),
+    Same(
+        "incident_rules.py",
+        "return self.hourly_price is None or any(row.credit_bps is not None for row in self.rows)",
+        "any -> all",
+        "rows say all hours or all percent",
+    ),
+    Same(
+        "incident_rules.py",
+        'word = "leave a gap" if before.below_ns < row.from_ns else "overlap"',
+        "< -> <=",
+        "only two that differ come here",
+    ),
     Same("histogram.py", "if at == 0 and end <= 0:", "<= -> <", "evenly between 0 and 0 is 0, too"),
     Same(
         "charges.py",

@@ -15,7 +15,7 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.charges import Base
 from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.credit_lines import credit_shares
-from ledger.domain.incident_rules import MultiplierRule, ProportionalRule, StepTableRule
+from ledger.domain.incident_rules import MultiplierRule, ProportionalRule, StepTableRule, method_of
 from ledger.domain.interval import Interval
 from ledger.domain.lost_time import Lost, rule_step
 from ledger.domain.settlement import attestability, settle
@@ -466,3 +466,27 @@ def test_of_no_windows_there_is_no_incident_and_no_time_to_divide_by(rule: dict[
     results = settle(of, period_named(of, "2023-06-14/P1D"), judged(of, {})).objectives
     found = credit_trace(of, results, ())
     assert [(step.incidents, step.amount) for step in found.rules or ()] == [((), 0)]
+
+
+def test_rules_are_called_as_agreements_call_them() -> None:
+    named = [method_of(rule) for rule in terms(LOST, TIMES, TABLE).compensation.incident_rules]
+    assert named == ["proportional-v1", "multiplier-v1", "step_table-v1"]
+
+
+def test_the_row_and_the_cap_that_pay_nothing_or_leave_something_out_are_named() -> None:
+    first, ended = {"from_minutes": "0", "below_minutes": "60", "hours": "1"}, {"from_minutes": "60", "hours": "2"}
+    middle = {**ended, "below_minutes": "90"}
+    last = {"from_minutes": "90", "below_minutes": "120", "hours": "3"}
+    for rule, field, said in (
+        ({**TIMES, "incident_cap": "0 %"}, "incident_cap", "0 % would cap every credit at nothing"),
+        ({**TABLE, "rows": [first, middle, last]}, "rows[2].below_minutes", "of 120 minutes and more"),
+        ({**TABLE, "rows": [first, {**ended, "from_minutes": "61"}]}, "rows[1].from_minutes", "leave a gap: one ends"),
+        (
+            {**TABLE, "rows": [first, {**ended, "from_minutes": "59"}]},
+            "rows[1].from_minutes",
+            "overlap: one ends below",
+        ),
+    ):
+        with pytest.raises(DocumentInvalid, match=said) as refused:
+            terms(rule)
+        assert refused.value.data["field"] == f"compensation.rules[0].{field}"
