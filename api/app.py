@@ -16,7 +16,7 @@ from api.auth.callers import Authentication
 from api.auth.guard import SCOPES, caller_of, check_scopes, principal_of, require_declared
 from api.auth.guests import GuestTokens
 from api.auth.rate import RateLimit
-from api.bodies import BoundedRequest
+from api.bodies import bounded_by
 from api.desks import Desks
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.embed import pages, summary
@@ -50,7 +50,7 @@ from api.rest import (
 )
 from ledger.app.budget_board import BudgetBoard
 from ledger.app.readiness import Health
-from ledger.settings import LOOPBACK_HOSTS, EmbedSettings
+from ledger.settings import BODY_TIMEOUT_S, LOOPBACK_HOSTS, EmbedSettings
 
 API_VERSION = "1.0.0"
 MAX_BODY_BYTES = 1024 * 1024
@@ -152,7 +152,7 @@ def create_app(
         before_request=check_query,
         exception_handlers={Exception: handle_error},
         openapi_config=_openapi(),
-        request_class=BoundedRequest,
+        request_class=bounded_by(BODY_TIMEOUT_S if desks.intake is None else desks.intake.settings.body_timeout_s),
         request_max_body_size=MAX_BODY_BYTES,
         logging_config=None,
     )

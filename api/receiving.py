@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 from litestar import Request
 
+from api.bodies import too_slow
 from ledger.app.access import Principal
 from ledger.app.evidence import Attestor
 from ledger.app.ports import Database, Transaction
@@ -21,7 +22,6 @@ from ledger.app.retrying import write
 from ledger.domain.instant import Clock
 from ledger.errors import (
     BodyTooLarge,
-    BodyTooSlow,
     MediaTypeUnsupported,
     QueryInvalid,
     SlaLedgerError,
@@ -130,11 +130,7 @@ async def _receive(request: AnyRequest, max_bytes: int, timeout_s: float) -> byt
                     raise _too_large(max_bytes)
                 parts.append(part)
     except TimeoutError:
-        raise BodyTooSlow(
-            f"the body did not come whole within {timeout_s:g} s; send smaller bodies",
-            field="body",
-            timeout_s=timeout_s,
-        ) from None
+        raise too_slow(timeout_s) from None
     if not size:
         raise QueryInvalid("the body is empty", field="body", parameter="body")
     return b"".join(parts)

@@ -598,7 +598,8 @@ def http_scope(path: str) -> dict[str, Any]:
     return scope | {"server": ("127.0.0.1", 80), "asgi": {"version": "3.0"}, "state": {}}
 
 
-def test_a_body_that_drips_is_given_up(post: Post) -> None:
+@pytest.mark.parametrize("path", ["/v1/metrics", "/graphql"])
+def test_a_body_that_drips_is_given_up(post: Post, path: str) -> None:
     async def answer() -> tuple[int, bytes]:
         sent: list[Any] = []
 
@@ -610,7 +611,7 @@ def test_a_body_that_drips_is_given_up(post: Post) -> None:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await app(http_scope("/v1/metrics"), receive, send)
+        await app(http_scope(path), receive, send)
         return sent[0]["status"], sent[1]["body"]
 
     app = app_over(post.desk, IngestSettings(body_timeout_s=0.05), post.outcomes)
