@@ -9,7 +9,7 @@ import pytest
 
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, coverage_ok, period_at, period_named
+from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, counting, coverage_ok, period_at, period_named
 from ledger.errors import CalendarInvalid, DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import agreement
 
@@ -48,6 +48,14 @@ def test_a_cell_is_what_its_document_says(cell: Cell, said: dict[str, int]) -> N
     assert cell.as_document() == said
     assert Cell.from_document(said) == cell
     assert Cell.from_document(None) == Cell(0, 0)
+
+
+def test_counts_that_cannot_be_are_told_with_objective_and_window() -> None:
+    with pytest.raises(ImplausibleCounts) as caught, counting("uptime", HOUR):
+        Cell(-1, 6, 7)
+    start = "1970-01-01T00:00:00Z"
+    assert caught.value.data == {"good": -1, "bad": 6, "undecided": 7, "objective": "uptime", "window": start}
+    assert caught.value.message.startswith(f"objective uptime, the window from {start}: good -1, bad 6, undecided 7: ")
 
 
 @pytest.mark.parametrize("cell", [Cell(1, 0), Cell(0, 1), Cell(0, 0, 1)])
@@ -102,6 +110,7 @@ def test_a_name_of_no_period_is_refused(text: str, error: Any, says: str) -> Non
         (99, 100, 0, 9_901, False),
         (89, 100, 10, 9_900, False),
         (90, 100, 10, 10_000, True),
+        (19_999, 20_000, 0, 10_000, False),
         (89, 100, 10, 9_888, True),
         (0, 100, 100, 9_900, True),
         (0, 1, 0, 0, True),
