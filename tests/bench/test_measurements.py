@@ -10,7 +10,7 @@ import pytest
 from ledger.attest.verification_key import parse_verification_key
 from ledger.attest.zk_keys import CircuitKey
 from ledger.errors import ProofInvalid
-from tests.bench import attest, attest_peer, layers_graphql, settle, settle_run
+from tests.bench import attest, attest_peer, feed_run, layers_graphql, settle, settle_run
 from tests.bench.layers import GOALS, MEASUREMENTS
 from tests.bench.main import run_child
 
@@ -79,6 +79,7 @@ def test_a_proof_that_does_not_hold_gives_no_figure() -> None:
 def test_settling_gives_its_figures(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle_run, "ROUNDS", 3)
     monkeypatch.setattr(settle_run, "AGREEMENTS", 3)
+    monkeypatch.setattr(feed_run, "MANY", feed_run.FEW)
     assert all(value > 0 for value in settle_run.PARTS[part]().values())
 
 
