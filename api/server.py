@@ -71,6 +71,8 @@ class Services(Protocol):
     def clock(self) -> Clock: ...
     @property
     def randomness(self) -> Randomness: ...
+    @property
+    def webhooks_private(self) -> bool: ...
 
     def guest_seed(self) -> bytes:
         """The secret that guest tokens are signed with."""
@@ -100,7 +102,7 @@ def serve(settings: ServerSettings, open_services: Callable[[], Services], annou
             queries=queries,
             public_log=services.public_log,
             credit_desk=CreditDesk(own, services.clock),
-            webhooks=WebhookDesk(own, services.clock, services.randomness),
+            webhooks=WebhookDesk(own, services.clock, services.randomness, plain=services.webhooks_private),
             commands=services.commands,
             intake=Intake(services.database, services.attestor, services.clock, settings.ingest),
         )

@@ -15,18 +15,27 @@ class WebhookDesk:
     """Every method raises ``AccessDenied`` for who may not manage webhooks; those that name an endpoint raise
     ``NotFound``."""
 
-    def __init__(self, database: Database, clock: Clock, randomness: Randomness, tenant: str = DEFAULT_TENANT) -> None:
-        """``database`` is that of ``tenant``."""
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        randomness: Randomness,
+        tenant: str = DEFAULT_TENANT,
+        *,
+        plain: bool = False,
+    ) -> None:
+        """``database`` is that of ``tenant``; ``plain``: endpoints may be asked over http."""
         self._database = database
         self._clock = clock
         self._randomness = randomness
         self.tenant = tenant
+        self._plain = plain
 
     def of_tenant(self, tenant: str) -> WebhookDesk:
         """The same for another tenant's endpoints."""
         if tenant == self.tenant:
             return self
-        return WebhookDesk(self._database.of_tenant(tenant), self._clock, self._randomness, tenant)
+        return WebhookDesk(self._database.of_tenant(tenant), self._clock, self._randomness, tenant, plain=self._plain)
 
     def register(self, principal: Principal, *, url: str, types: Sequence[str], request: str) -> tuple[Endpoint, str]:
         """See ``ledger.app.webhooks.register_endpoint``."""
@@ -39,6 +48,7 @@ class WebhookDesk:
                 request=request,
                 randomness=self._randomness,
                 now_ns=self._clock.now_ns(),
+                plain=self._plain,
             )
 
     def endpoints(self, principal: Principal) -> Sequence[Row]:

@@ -63,15 +63,17 @@ def register_endpoint(
     request: str,
     randomness: Randomness,
     now_ns: int,
+    plain: bool = False,
 ) -> tuple[Endpoint, str]:
     """A new endpoint with the principal's scopes, and its first secret.
 
-    ``request`` names the request: the same one again gives the same endpoint and secret.
+    ``request`` names the request: the same one again gives the same endpoint and secret. ``plain`` allows http, where
+    what is sent may go by it.
     Raises ``WebhookInvalid`` for an address or type that cannot be used, ``AccessDenied`` for a type whose messages
     the principal may not see, ``IdempotencyConflict`` where the request was another one.
     """
     require(principal, Scope.ADMIN_WEBHOOKS)
-    _require_address(url)
+    _require_address(url, ("https", "http") if plain else ("https",))
     for name in types:
         if name not in MESSAGE_TYPES:
             raise WebhookInvalid(
@@ -203,13 +205,13 @@ def _endpoint(payload: Mapping[str, Any], version: int) -> Endpoint:
     )
 
 
-def _require_address(url: str) -> None:
+def _require_address(url: str, schemes: Sequence[str]) -> None:
     wrong = None
     try:
         parts = urlsplit(url)
         if len(url) > _MAX_URL_CHARS:
             wrong = f"it has more than {_MAX_URL_CHARS} characters"
-        elif parts.scheme not in ("https", "http") or not parts.hostname:
+        elif parts.scheme not in schemes or not parts.hostname:
             wrong = "it is not an https address"
         elif parts.username is not None or parts.password is not None or parts.fragment:
             wrong = "it must not hold a user, a password or a fragment"

@@ -12,6 +12,7 @@ import pytest
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.outbox import Stage
 from ledger.app.webhook_delivery import BUDGET_S, GO_ON_S, PAUSES_S, Answer, Courier, queue_deliveries
+from ledger.app.webhook_desk import WebhookDesk
 from ledger.app.webhook_messages import MESSAGE_TYPES, message
 from ledger.app.webhooks import MAX_ENDPOINTS, Endpoint, load_endpoint, register_endpoint, rotate_secret, set_state
 from ledger.domain.events import NewEvent
@@ -122,6 +123,7 @@ class TestEndpoints:
         "url",
         [
             "ftp://billing.example/",
+            "http://billing.example/",
             "https://",
             "billing.example/hooks",
             "https://user:password@billing.example/",
@@ -135,6 +137,15 @@ class TestEndpoints:
         with pytest.raises(WebhookInvalid) as caught:
             desk.register(url=url)
         assert caught.value.data == {"field": "url"}
+
+    def test_plain_http_is_for_closed_networks(self, desk: Desk) -> None:
+        def register(*, plain: bool) -> Endpoint:
+            of_tenant = WebhookDesk(desk.database, StepClock(START_NS), desk.randomness, "alice", plain=plain)
+            return of_tenant.register(FINANCE, url="http://billing.internal/", types=["credit.issued"], request="r")[0]
+
+        with pytest.raises(WebhookInvalid, match="not an https address"):
+            register(plain=False)
+        assert register(plain=True).url == "http://billing.internal/"
 
     @pytest.mark.parametrize("types", [(), ("credit.issued", "credit.issued"), ("no.such",)])
     def test_types_are_known_and_named_once(self, desk: Desk, types: tuple[str, ...]) -> None:
