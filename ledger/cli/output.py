@@ -109,19 +109,16 @@ class ProgressLine:
 @contextmanager
 def ticking(what: str) -> Iterator[None]:
     """Says on stderr, once it takes two seconds, that work goes on which cannot tell how far it is."""
-    line, started, over = ProgressLine(), time.monotonic(), threading.Event()
+    line, started = ProgressLine(), time.monotonic()
 
-    def tick() -> None:
+    def tick(over: threading.Event) -> None:
         while not over.wait(_TICK_S):
             line(f"{what}: {int(time.monotonic() - started)} s so far", 0, 0)
 
-    ticker = threading.Thread(target=tick, name="progress", daemon=True)
-    ticker.start()
     try:
-        yield
+        with _beside(tick):
+            yield
     finally:
-        over.set()
-        ticker.join()
         line.clear()
 
 
@@ -133,9 +130,9 @@ def going_on(what: str | None = None) -> Iterator[None]:
     In whole lines, also on a terminal: what it is about may write lines of its own.
     """
     named = what or click.get_current_context().command_path
-    started, over = time.monotonic(), threading.Event()
+    started = time.monotonic()
 
-    def tick() -> None:
+    def tick(over: threading.Event) -> None:
         pause = PROGRESS_AFTER_S
         while not over.wait(_TICK_S):
             now = time.monotonic()
@@ -143,7 +140,15 @@ def going_on(what: str | None = None) -> Iterator[None]:
                 note(f"{named}: {int(now - started)} s so far")
                 pause = ProgressLine.EVERY_S
 
-    ticker = threading.Thread(target=tick, name="progress", daemon=True)
+    with _beside(tick):
+        yield
+
+
+@contextmanager
+def _beside(tick: Callable[[threading.Event], None]) -> Iterator[None]:
+    """``tick`` runs in a thread of its own until what is done here is over, which it is told."""
+    over = threading.Event()
+    ticker = threading.Thread(target=tick, args=(over,), name="progress", daemon=True)
     ticker.start()
     try:
         yield
