@@ -208,9 +208,10 @@ def _log_once(
     stream = attestation_stream(statement_id)
     try:
         with database.begin() as tx:
+            # Before the look: what others say between the two is a conflict then, and is not missed.
+            version = tx.events.length(stream)
             if said(tx, statement_id) is not None:
                 return
-            version = tx.events.length(stream)
             if raw is not None:
                 event = replace(event, payload={**event.payload, "raw_transaction": tx.batches.put(raw)})
             (receipt,) = tx.events.append(stream, [event], expected_version=version)

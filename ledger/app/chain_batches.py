@@ -90,8 +90,10 @@ class BatchWatch:
         """Append to a target's stream, and queue what follows; the numbers of the batches that it was about."""
         try:
             with self._database.begin() as tx:
+                # Before the look: what others say between the two is a conflict then, and is not missed.
+                version = tx.events.length(stream)
                 events = events_of(tx)
-                receipts = tx.events.append(stream, events, expected_version=tx.events.length(stream)) if events else ()
+                receipts = tx.events.append(stream, events, expected_version=version) if events else ()
                 if then is not None:
                     for receipt in receipts:
                         tx.outbox.add(receipt.event_id, then)

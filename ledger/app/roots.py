@@ -170,8 +170,10 @@ def publish_batch(
     published = NewEvent(BATCH_PUBLISHED, payload, occurred_at_ns=clock.now_ns())
     try:
         with database.begin() as tx:
+            # Before the look: what others say between the two is a conflict then, and is not missed.
+            version = tx.events.length(event.stream)
             if not published_since(tx, event):
-                tx.events.append(event.stream, [published], expected_version=tx.events.length(event.stream))
+                tx.events.append(event.stream, [published], expected_version=version)
     except VersionConflict:
         with database.read() as tx:
             if not published_since(tx, event):
