@@ -16,7 +16,8 @@ from typing import Any
 from ledger.attest import signing
 from ledger.attest.bundle_schema import BUNDLE, EQUIVOCATION, EQUIVOCATION_FORMAT, HEADER, MAX_BUNDLE_BYTES
 from ledger.attest.case import bundle_events, require
-from ledger.attest.verification import Exit, Line, Outcome, pinned_logs, read_document
+from ledger.attest.pins import pinned_logs
+from ledger.attest.verification import Exit, Line, Outcome, read_document
 from ledger.domain.canonical import canonical_bytes, parse_canonical, parse_json
 from ledger.errors import BundleCheckFailed, DocumentInvalid, NotFound, SlaLedgerError
 from ledger.merkle.checkpoint import Checkpoint, open_checkpoint

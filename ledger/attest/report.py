@@ -25,6 +25,13 @@ class Outcome(StrEnum):
     ASSUMED = "ASSUMED"
 
 
+class Stands(StrEnum):
+    """What a node showed of a statement; the words are those of the verdict."""
+
+    RECORDED = "recorded"
+    ROOT = "batch root"
+
+
 class Exit(IntEnum):
     """How ``sla-ledger verify`` ends; 2 is bad input, from the error tree."""
 
@@ -43,12 +50,22 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class OnChain:
+    """A block of a chain in which the node that was asked showed a statement, or a batch root over it."""
+
+    stands: Stands
+    chain_id: str
+    block_number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """All lines in order, and what a bundle alone cannot establish."""
+    """All lines in order, what a bundle alone cannot establish, and where nodes that were asked showed it."""
 
     lines: tuple[Line, ...]
     not_established: tuple[str, ...]
     dev_key: bool
+    on_chain: tuple[OnChain, ...] = ()
 
     def exit_code(self, *, accept_dev: bool) -> Exit:
         """0: all checks pass against pins; 1: one failed; 3: consistent, but unpinned, under a dev key, not settled on
@@ -62,6 +79,23 @@ class Report:
         answer: none is no more than an assumption."""
         found = (line.check for line in self.lines if line.outcome is Outcome.ASSUMED or _unanswered(line))
         return tuple(check for check in found if not (accept_dev and check == DEV_KEY))
+
+    def verdict(self, *, accept_dev: bool) -> str:
+        """The closing sentence for people: what failed, or by what it is consistent and on what that rests."""
+        failed = [line.check for line in self.lines if line.outcome is Outcome.FAIL]
+        if failed:
+            return "does not hold: " + ", ".join(failed)
+        resting_on = self.resting_on(accept_dev=accept_dev)
+        rest = "but resting on " + ", ".join(resting_on) if resting_on else "against your pins"
+        return f"consistent {self._checked()}, {rest}"
+
+    def _checked(self) -> str:
+        if not self.on_chain:
+            return "offline"
+        places = (f"{each.stands} in block {each.block_number} of chain {each.chain_id}" for each in self.on_chain)
+        # One node is asked about a chain.
+        asked = "node" if len({each.chain_id for each in self.on_chain}) == 1 else "nodes"
+        return f"offline and on chain, as shown by the {asked} asked ({', '.join(places)})"
 
 
 def _unanswered(line: Line) -> bool:

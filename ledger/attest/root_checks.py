@@ -27,6 +27,8 @@ from ledger.merkle.verify import verify_inclusion
 
 ASKED: Final = ("root", "root's block", "root's finality")
 """What a node of its chain is asked about a root, by the ends of the names of the lines."""
+SHOWN: Final = ASKED[:2]
+"""Those of them that show that a root stands, final or not."""
 
 SEALS: Final = "seals"
 """How the name of the line ends that bounds when blocks were sealed by a chain's clock."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,8 +25,21 @@ from ledger.attest.groth16 import check_proofs
 from ledger.attest.json_rpc import Ask
 from ledger.attest.opening import opening as check_opening
 from ledger.attest.pair import OneProof
+from ledger.attest.pins import pin_lines, proofs_of
 from ledger.attest.recount import LoggedFacts, batches_named, recount
-from ledger.attest.report import CHAIN, DEV_KEY, DEV_KEY_SAID, RECOUNT, UNREADABLE, Exit, Line, Outcome, Report
+from ledger.attest.report import (
+    CHAIN,
+    DEV_KEY,
+    DEV_KEY_SAID,
+    RECOUNT,
+    UNREADABLE,
+    Exit,
+    Line,
+    OnChain,
+    Outcome,
+    Report,
+    Stands,
+)
 from ledger.attest.verification_key import VerificationKey
 from ledger.domain.canonical import parse_canonical, parse_json
 from ledger.domain.schema import Object
@@ -42,7 +54,6 @@ __all__ = [
     "Line",
     "Outcome",
     "Report",
-    "pinned_logs",
     "read_bundle",
     "read_document",
     "read_opening",
@@ -165,7 +176,7 @@ def _report(
         lines += [*(_line(case, name, check) for name, check in _PROVED), _anchor(case)]
         if "incident_proof" in bundle:
             lines += [_line(case, name, check) for name, check in _INCIDENTS]
-        dev = any(proof["manifest"]["dev_unsafe"] for proof in _proofs(bundle))
+        dev = any(proof["manifest"]["dev_unsafe"] for proof in proofs_of(bundle))
         if dev:
             lines.append(Line(DEV_KEY, Outcome.ASSUMED, DEV_KEY_SAID))
     else:
@@ -179,7 +190,7 @@ def _report(
         lines.append(Line("opening", Outcome.NOT_CHECKED, "no counts were given; the totals stand as stated"))
     lines += root_checks.root_lines(case, trust)
     lines += _asked(case, asks)
-    lines += _pins(bundle, trust)
+    lines += pin_lines(bundle, trust)
     witnessed = False
     if trust is not None and "witnesses" in trust:
         witnesses = trust["witnesses"]
@@ -187,7 +198,7 @@ def _report(
         witnessed = lines[-1].outcome is Outcome.PASS
     standing = {line.check for line in lines if line.outcome is Outcome.PASS}
     not_established = _not_established(bundle, dev, standing, opened=opening is not None, witnessed=witnessed)
-    return Report(tuple(lines), not_established, dev)
+    return Report(tuple(lines), not_established, dev, tuple(_on_chain(bundle, standing)))
 
 
 def _published_alone(bundle: Mapping[str, Any]) -> bool:
@@ -281,86 +292,11 @@ def _probe(case: Case) -> Line:
     return replace(line, outcome=Outcome.NOT_CHECKED) if missing else line
 
 
-def _proofs(bundle: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The proof, and behind it the second one where there is one."""
-    return [proof for proof in (bundle["proof"], bundle.get("incident_proof")) if proof is not None]
-
-
 def _why_unproved(bundle: Mapping[str, Any]) -> str:
     issued = bundle["statement"]["payload"]
     if issued["state"] == "withheld":
         return f"withheld, {issued['observed']} of {issued['windows']} windows were observed"
     return "; ".join(issued["unattested_reasons"]) or "no reason is given"
-
-
-def _pins(bundle: Mapping[str, Any], trust: Mapping[str, Any] | None) -> Iterator[Line]:
-    """One line for each value that only a pin can give meaning."""
-    parties, proof, context = bundle["agreement"]["parties"], bundle["proof"], bundle["context"]
-    # The first line of a checkpoint is its origin; the check "log checkpoint" has parsed it with the rest.
-    origin = bundle["log"]["checkpoint"].partition("\n")[0]
-    found: dict[str, Any] = {
-        "log": {"origin": origin, "vkey": bundle["log"]["vkey"]},
-        "issuer": parties["issuer"]["ed25519_public_key"],
-        "customer": parties["customer"]["ed25519_public_key"],
-    }
-    if proof is not None and context is not None:
-        for name, each in zip(("circuit", "incident circuit"), _proofs(bundle), strict=False):
-            manifest = each["manifest"]
-            found[name] = {"circuit_id": manifest["circuit_id"], "dev_unsafe": manifest["dev_unsafe"]}
-        found |= {
-            "chain": context["chain_id"],
-            "registry": context["registry"],
-        }
-    if trust is not None and "tenant" in trust:
-        found["tenant"] = bundle["statement"]["header"]["tenant"]
-    for name, value in found.items():
-        if trust is None:
-            yield Line(f"pin: {name}", Outcome.ASSUMED, "nothing is pinned; anyone could have made this")
-            continue
-        pinned = _pinned(trust, _size(bundle))[name]
-        held = value in pinned
-        known = ", ".join(_shown(pin) for pin in pinned) or "none"
-        detail = "as pinned" if held else f"{_shown(value)} is not pinned; the trust file has {known}"
-        yield Line(f"pin: {name}", Outcome.PASS if held else Outcome.FAIL, detail)
-
-
-def _pinned(trust: Mapping[str, Any], size: int) -> dict[str, list[Any]]:
-    return {
-        "log": pinned_logs(trust, size),
-        "issuer": [trust["issuer_ed25519_public_key"]],
-        "customer": [trust["customer_ed25519_public_key"]],
-        **{name: [dict(circuit) for circuit in trust["circuits"]] for name in ("circuit", "incident circuit")},
-        "chain": [trust["chain_id"]],
-        "registry": [trust["registry"]],
-        "tenant": [trust.get("tenant")],
-    }
-
-
-def pinned_logs(trust: Mapping[str, Any], size: int) -> list[dict[str, str]]:
-    """The log with each key that counts for a checkpoint of ``size``; one in ``log_keys`` counts for its sizes only."""
-    origin, present = trust["log"]["origin"], trust["log"]["vkey"]
-    ranges = trust.get("log_keys", ())
-    vkeys = [
-        each["vkey"]
-        for each in ranges
-        if each["from_size"] <= size and (each["until_size"] is None or size < each["until_size"])
-    ]
-    if present not in {each["vkey"] for each in ranges}:
-        vkeys.insert(0, present)
-    return [{"origin": origin, "vkey": vkey} for vkey in vkeys]
-
-
-def _size(bundle: Mapping[str, Any]) -> int:
-    """The size that the bundle's checkpoint states; -1, which no key covers, where it states none."""
-    line = bundle["log"]["checkpoint"].split("\n", 2)[1:2]
-    return int(line[0]) if line and re.fullmatch(r"0|[1-9][0-9]{0,18}", line[0], re.ASCII) else -1
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict) and "circuit_id" in value:
-        return f"{value['circuit_id'][:16]}... (dev_unsafe {str(value['dev_unsafe']).lower()})"
-    text = f"{value['origin']} with {value['vkey']}" if isinstance(value, dict) else str(value)
-    return text if len(text) <= 96 else text[:93] + "..."
 
 
 def _not_established(
@@ -394,6 +330,15 @@ def _not_established(
     if bundle["proof"] is not None:
         found.append("that the proving key's ceremony was honest" + (" (it is a development key)" if dev else ""))
     return tuple(found)
+
+
+def _on_chain(bundle: Mapping[str, Any], standing: set[str]) -> Iterator[OnChain]:
+    """Where nodes showed the statement, and the batch roots over it; ``standing``: the checks that passed."""
+    if {f"{CHAIN}: {name}" for name in ("block", "event", "record")} <= standing:
+        yield OnChain(Stands.RECORDED, bundle["context"]["chain_id"], bundle["anchor"]["block_number"])
+    for root in bundle.get("roots", ()):
+        if {f"{CHAIN} {root['chain_id']}: {name}" for name in root_checks.SHOWN} <= standing:
+            yield OnChain(Stands.ROOT, root["chain_id"], root["block_number"])
 
 
 def _root_stands(chain_id: str, standing: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""``sla-ledger verify``: check a bundle offline. Imports neither database nor chain nor prover."""
+"""``sla-ledger verify``: check a bundle offline, or with nodes, too. Imports neither database nor chain nor prover."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def verify(
     codes = [report.exit_code(accept_dev=accept_dev) for report in reports]
     exit_code = next(code for code in (Exit.FAILED, Exit.NOT_PINNED, Exit.HOLDS) if code in codes)
     if as_json:
-        documents = [_document(report, code) for report, code in zip(reports, codes, strict=True)]
+        documents = [_document(report, accept_dev=accept_dev) for report in reports]
         named = [{"file": str(path), **document} for path, document in zip(bundles, documents, strict=True)]
         output.print_json(documents[0] if len(named) == 1 else {"exit_code": int(exit_code), "bundles": named})
     else:
-        for path, report, code in zip(bundles, reports, codes, strict=True):
+        for path, report in zip(bundles, reports, strict=True):
             if len(bundles) > 1:
                 click.echo(f"{path}:")
-            _print(report, code, report.resting_on(accept_dev=accept_dev))
+            _print(report, accept_dev=accept_dev)
     context.exit(exit_code)
 
 
@@ -135,25 +135,24 @@ def read_document(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Ma
         raise DocumentInvalid(f"{path}: {error.message}", **{**error.data, "file": str(path)}) from error
 
 
-def _document(report: Report, exit_code: int) -> dict[str, object]:
+def _document(report: Report, *, accept_dev: bool) -> dict[str, object]:
     return {
-        "exit_code": int(exit_code),
+        "exit_code": int(report.exit_code(accept_dev=accept_dev)),
+        "verdict": report.verdict(accept_dev=accept_dev),
+        "on_chain": [
+            {"stands": str(x.stands), "chain_id": x.chain_id, "block_number": x.block_number} for x in report.on_chain
+        ],
+        "resting_on": list(report.resting_on(accept_dev=accept_dev)),
         "lines": [{"check": x.check, "outcome": str(x.outcome), "detail": x.detail} for x in report.lines],
         "not_established": list(report.not_established),
     }
 
 
-def _print(report: Report, exit_code: int, resting_on: Sequence[str]) -> None:
+def _print(report: Report, *, accept_dev: bool) -> None:
     width = max(len(line.check) for line in report.lines)
     for line in report.lines:
         click.echo(line_text(line, width))
-    verdicts = {
-        verification.Exit.HOLDS: "consistent offline, against your pins",
-        verification.Exit.FAILED: "does not hold: "
-        + ", ".join(x.check for x in report.lines if x.outcome is Outcome.FAIL),
-        verification.Exit.NOT_PINNED: "consistent offline, but resting on " + ", ".join(resting_on),
-    }
-    click.echo(f"{visible(verdicts[verification.Exit(exit_code)])}; not established:")
+    click.echo(f"{visible(report.verdict(accept_dev=accept_dev))}; not established:")
     for unsure in report.not_established:
         click.echo(f"  {visible(unsure)}")
 

@@ -35,7 +35,7 @@ def run(key_cache: Path, monkeypatch: pytest.MonkeyPatch, logs_put_back: None) -
             ended = main([*arguments, "--json"])
         printed, said = out.getvalue(), error.getvalue()
         assert ended == code, printed + said
-        return json.loads(said[said.index("{") :] if code else printed)
+        return json.loads(printed or said[said.index("{") :])
 
     return running
 
@@ -67,12 +67,27 @@ def test_the_main_job_on_a_node(node: Anvil, tmp_path: Path, run: Run) -> None:
     assert all(event["own"] and event["concerns"] is None for event in watched["events"])
     assert all(each["state"] != "submitted" for each in watched["transactions"])
     verify = ["verify", str(out / "bundle.json"), "--trust", str(out / "trust.json"), "--accept-dev"]
-    run(*verify)
+    assert run(*verify)["verdict"] == "consistent offline, against your pins"
+    _the_verdict_says_what_the_node_showed(run, [*verify, "--rpc", node.url], bundle, settled=False)
     node.mine(70)
-    lines = run(*verify, "--rpc", node.url)["lines"]
-    assert {line["outcome"] for line in lines if line["check"].startswith("chain: ")} == {"PASS"}
+    _the_verdict_says_what_the_node_showed(run, [*verify, "--rpc", node.url], bundle, settled=True)
 
     _roles_are_worked(run, ["--data", str(out)], deployed, rpc)
+
+
+def _the_verdict_says_what_the_node_showed(run: Run, verify: list[str], bundle: Any, *, settled: bool) -> None:
+    report = run(*verify, code=0 if settled else 3)
+    open_ = [] if settled else ["chain: final", "chain 31337: root's finality"]
+    asked = [line for line in report["lines"] if line["check"].startswith("chain")]
+    assert [line["check"] for line in asked if line["outcome"] != "PASS"] == report["resting_on"] == open_
+    (root,) = bundle["roots"]
+    blocks = bundle["anchor"]["block_number"], root["block_number"]
+    shown = [{"stands": "recorded"}, {"stands": "batch root"}]
+    placed = [{**each, "chain_id": "31337", "block_number": n} for each, n in zip(shown, blocks, strict=True)]
+    assert report["on_chain"] == placed
+    places = "recorded in block {} of chain 31337, batch root in block {} of chain 31337".format(*blocks)
+    rest = "against your pins" if settled else "but resting on " + ", ".join(open_)
+    assert report["verdict"] == f"consistent offline and on chain, as shown by the node asked ({places}), {rest}"
 
 
 def _roles_are_worked(run: Run, data: list[str], deployed: dict[str, Any], given: Any) -> None:

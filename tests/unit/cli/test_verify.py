@@ -84,6 +84,8 @@ def test_the_report_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {line["outcome"] for line in report["lines"]} == {"PASS", "ASSUMED", "NOT CHECKED"}
     assert all(line["check"] and line["detail"] for line in report["lines"])
     assert report["not_established"]
+    assert report["verdict"] == "consistent offline, but resting on dev key"
+    assert (report["resting_on"], report["on_chain"]) == (["dev key"], [])
 
 
 # --- several bundles, and a node -----------------------------------------------------------------
