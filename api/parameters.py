@@ -12,7 +12,7 @@ from litestar.params import HeaderParameter, PathParameter, QueryParameter
 
 from ledger.app.paging import ANY_START, Starts
 from ledger.domain.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical
-from ledger.domain.instant import parse_instant_ns
+from ledger.domain.instant import parse_date_or_instant_ns
 from ledger.errors import CursorInvalid, InstantInvalid, NotCanonical, QueryInvalid
 
 MAX_PAGE = 100
@@ -97,7 +97,7 @@ def instant_parameter(name: str, text: str | None) -> int | None:
     if text is None:
         return None
     try:
-        return parse_instant_ns(f"{text}T00:00:00Z" if len(text) == len("2023-12-19") else text)
+        return parse_date_or_instant_ns(text)
     except InstantInvalid as error:
         raise QueryInvalid(f"{name}: {error.message}", parameter=name) from error
 

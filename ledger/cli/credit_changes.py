@@ -10,11 +10,20 @@ from typing import Any
 import click
 
 from ledger.app.credit_changes import CreditDesk
-from ledger.app.paging import Row, page_of, place_of
+from ledger.app.paging import Row, Starts, page_of, place_of
 from ledger.cli.opening import read_by, who
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table
-from ledger.cli.pages import LISTED, PageAsked, amount_document, amount_text, instant_text, paged, tell_of_more
+from ledger.cli.pages import (
+    LISTED,
+    PageAsked,
+    amount_document,
+    amount_text,
+    instant_text,
+    paged,
+    starting,
+    tell_of_more,
+)
 from ledger.domain.credit_lines import LineStatus
 from ledger.errors import BadInput
 from ledger.wiring.clock import SystemClock
@@ -40,12 +49,14 @@ def credit_lines() -> None:
 @DATA
 @click.option("--statement", metavar="ID", help="Only of this statement.")
 @click.option("--status", type=click.Choice([str(status) for status in LineStatus]), help="Only of this status.")
+@starting
 @paged
 @TENANT
 @DATABASE
 @AS_JSON
 def list_lines(
     asked: PageAsked,
+    starts: Starts,
     data_dir: Path,
     statement: str | None,
     status: str | None,
@@ -55,9 +66,13 @@ def list_lines(
 ) -> None:
     """List credit lines and reversal entries by the start of their period; their sum is what is owed."""
     with read_by(data_dir, database_url, tenant) as tx:
-        place = place_of(asked.after, tx.views.credit_line)
         rows = tx.views.credit_lines(
-            sla_ids=asked.only(tx), statement_id=statement, status=status, after=place, limit=asked.limit + 1
+            sla_ids=asked.only(tx),
+            statement_id=statement,
+            status=status,
+            after=starts.place(place_of(asked.after, tx.views.credit_line)),
+            before_ns=starts.to_ns,
+            limit=asked.limit + 1,
         )
     page = page_of(rows, asked.limit, "id")
     if as_json:

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from ledger.app.exports import ControlTotals, credit_rows, verify_credit_export, write_credit_export
+from ledger.app.paging import Starts
 from ledger.cli.opening import read_by
 from ledger.cli.options import AS_JSON, DATABASE, data_option, is_given
 from ledger.cli.output import note, print_json, print_table
+from ledger.cli.pages import starting
 from ledger.cli.transfer import reading, writing
 from ledger.domain.credit_lines import LineStatus
-from ledger.domain.instant import parse_instant_ns
 from ledger.domain.money import format_minor_units
 from ledger.errors import BadInput
 
@@ -26,10 +27,7 @@ _OWED = (str(LineStatus.DRAFT), str(LineStatus.ISSUED), str(LineStatus.APPLIED))
 )
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @data_option("Data directory to export.", required=False)
-@click.option(
-    "--from", "since", metavar="WHEN", help="Periods that start then or later: a date (00:00 UTC) or RFC 3339."
-)
-@click.option("--to", "until", metavar="WHEN", help="Periods that start before.")
+@starting
 @click.option("--tenant", default="default", show_default=True, help="Whose credit lines.")
 @click.option("--verify", is_flag=True, help="Do not write FILE: read it, and hold it to its control totals.")
 @DATABASE
@@ -37,8 +35,7 @@ _OWED = (str(LineStatus.DRAFT), str(LineStatus.ISSUED), str(LineStatus.APPLIED))
 def export_credits(
     file: Path,
     data_dir: Path | None,
-    since: str | None,
-    until: str | None,
+    starts: Starts,
     tenant: str,
     verify: bool,
     database_url: str | None,
@@ -57,9 +54,8 @@ def export_credits(
         return
     if data_dir is None:
         raise BadInput("name the data directory to export with --data, or check a file with --verify")
-    from_ns, to_ns = _instant(since), _instant(until)
     with read_by(data_dir, database_url, tenant) as tx:
-        rows = credit_rows(tx, from_ns=from_ns, to_ns=to_ns)
+        rows = credit_rows(tx, from_ns=starts.from_ns, to_ns=starts.to_ns)
         if str(file) == "-":
             totals = write_credit_export(rows, sys.stdout.buffer)
             note(f"{totals.lines} lines, SHA-256 {totals.sha256}")
@@ -67,12 +63,6 @@ def export_credits(
         with writing(file) as out:
             totals = write_credit_export(rows, out)
     _print(f"wrote {file}", totals, as_json=as_json)
-
-
-def _instant(text: str | None) -> int | None:
-    if text is None:
-        return None
-    return parse_instant_ns(f"{text}T00:00:00Z" if len(text) == len("2023-12-19") else text)
 
 
 def _print(done: str, totals: ControlTotals, *, as_json: bool) -> None:

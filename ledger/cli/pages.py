@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from ledger.app.paging import Page
+from ledger.app.paging import Page, Starts
 from ledger.app.ports import Transaction
 from ledger.cli.output import note
-from ledger.domain.instant import format_instant_ns
+from ledger.domain.instant import format_instant_ns, parse_date_or_instant_ns
 from ledger.domain.money import format_minor_units
+from ledger.errors import BadInput, InstantInvalid
 
 MAX_LISTED = 1000
 
@@ -48,6 +49,30 @@ def paged(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(asked=PageAsked(sla_id, limit, after), **options)
 
     return with_page
+
+
+def starting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the command takes bounds for the starts of periods, as its argument ``starts``."""
+
+    @click.option(
+        "--from", "since", metavar="WHEN", help="Periods that start then or later: a date (00:00 UTC) or RFC 3339."
+    )
+    @click.option("--to", "until", metavar="WHEN", help="Periods that start before.")
+    @wraps(command)
+    def with_starts(*, since: str | None, until: str | None, **options: Any) -> Any:
+        starts = Starts(_bound("--from", since), _bound("--to", until))
+        if starts.from_ns is not None and starts.to_ns is not None and starts.from_ns >= starts.to_ns:
+            raise BadInput("--from is not before --to, so no period starts between them", option="--to")
+        return command(starts=starts, **options)
+
+    return with_starts
+
+
+def _bound(option: str, text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_date_or_instant_ns(text)
+    except InstantInvalid as error:
+        raise BadInput(f"{option}: {error.message}", option=option) from error
 
 
 def tell_of_more(page: Page) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ledger.app.paging import Row, page_of, place_of
+from ledger.app.paging import Row, Starts, page_of, place_of
 from ledger.attest.report import DEV_KEY_SAID
 from ledger.cli.credit_changes import line_document, lines_table
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, counts_text
@@ -23,6 +23,7 @@ from ledger.cli.pages import (
     amount_text,
     instant_text,
     paged,
+    starting,
     tell_of_more,
 )
 from ledger.domain.indicators import REQUESTS, shown_score
@@ -42,12 +43,14 @@ def statements() -> None:
 @statements.command("list", epilog=LISTED)
 @DATA
 @click.option("--all-versions", is_flag=True, help="Also the versions that another one replaced.")
+@starting
 @paged
 @TENANT
 @DATABASE
 @AS_JSON
 def list_statements(
     asked: PageAsked,
+    starts: Starts,
     data_dir: Path,
     all_versions: bool,
     tenant: str,
@@ -56,9 +59,12 @@ def list_statements(
 ) -> None:
     """List statements by the start of their period, of each period the newest version."""
     with read_by(data_dir, database_url, tenant) as tx:
-        place = place_of(asked.after, tx.views.statement)
         rows = tx.views.statements_page(
-            sla_ids=asked.only(tx), after=place, newest=not all_versions, limit=asked.limit + 1
+            sla_ids=asked.only(tx),
+            after=starts.place(place_of(asked.after, tx.views.statement)),
+            before_ns=starts.to_ns,
+            newest=not all_versions,
+            limit=asked.limit + 1,
         )
     page = page_of(rows, asked.limit, "id")
     if as_json:

@@ -20,6 +20,7 @@ DAY_NS = 86_400 * SECOND_NS
 _RFC3339 = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):\d\d:\d\d)(?:\.(\d{1,9}))?(Z|z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The whole years that an agreement can name: their nanoseconds are positive and fit 63 bits.
 _FIRST_NS = (datetime(1971, 1, 1, tzinfo=UTC) - _EPOCH).days * DAY_NS
@@ -55,6 +56,11 @@ def parse_instant_ns(text: str) -> int:
     if not _FIRST_NS <= instant_ns < _END_NS:
         raise InstantInvalid(f"{text!r} is not an instant of the years 1971 to 2261", text=text)
     return instant_ns
+
+
+def parse_date_or_instant_ns(text: str) -> int:
+    """Nanoseconds of a date, which is its midnight in UTC, or of an RFC 3339 instant; raises ``InstantInvalid``."""
+    return parse_instant_ns(f"{text}T00:00:00Z" if _DATE.fullmatch(text) else text)
 
 
 def format_instant_ns(instant_ns: int) -> str:

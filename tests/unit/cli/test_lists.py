@@ -104,6 +104,39 @@ def test_a_walk_by_pages_meets_each_once(data: Path, capsys: pytest.CaptureFixtu
     assert f"--after {RESTATED}" in err
 
 
+@pytest.mark.parametrize(("kind", "first"), [("statements", RESTATED), ("credits", f"{FIRST}.l0001")])
+def test_a_list_of_some_days_alone(data: Path, capsys: pytest.CaptureFixture[str], kind: str, first: str) -> None:
+    def listed(*bounds: str) -> list[str]:
+        return [item["id"] for item in asked(capsys, data, kind, "list", *bounds)["items"]]
+
+    every = listed()
+    first_day, next_day = listed("--to", "2023-12-20"), listed("--from", "2023-12-20")
+    assert first_day[0] == first
+    assert (first_day + next_day, len(next_day)) == (every, 1)
+    assert listed("--from", "2023-12-19T00:00:00.000000001Z") == next_day, "a start is counted by the nanosecond"
+    assert listed("--from", "2023-12-19T01:00:00+01:00", "--to", "2023-12-20") == first_day
+    assert listed("--from", "2023-12-21") == []
+    # A page goes on within the bounds.
+    assert listed("--after", first, "--from", "2023-12-19", "--to", "2023-12-20") == first_day[1:]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (("--from", "2023-12"), "--from: '2023-12' is not an instant: not RFC 3339"),
+        (("--to", "2023-12-19T00:00:00"), "--to: '2023-12-19T00:00:00' is not an instant: it has no zone"),
+        (("--from", "2023-12-20", "--to", "2023-12-20"), "--from is not before --to"),
+    ],
+)
+@pytest.mark.parametrize("command", [("statements", "list"), ("credits", "list"), ("export-credits", "-")])
+def test_bounds_that_are_none_are_named(
+    data: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], bounds: tuple[str, ...], message: str
+) -> None:
+    refused = asked(capsys, data, *command, *bounds, code=2)
+    assert refused["message"].startswith(message)
+    assert refused["data"] == {"option": message.partition(":")[0] if ":" in message else "--to"}
+
+
 @pytest.mark.parametrize("kind", ["statements", "violations", "credits"])
 def test_what_is_not_there_is_said(data: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert asked(capsys, data, kind, "list", "--sla-id", "0x" + "00" * 32, code=1)["code"] == "not_found"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.instant import format_instant_ns, parse_date_or_instant_ns, parse_instant_ns
 from ledger.errors import InstantInvalid
 
 
@@ -24,6 +24,14 @@ def test_every_integer_has_a_text(instant_ns: int) -> None:
 def test_the_first_years_have_four_digits() -> None:
     assert format_instant_ns(-62_135_596_800 * 10**9) == "0001-01-01T00:00:00Z"
     assert parse_instant_ns("2261-12-31T23:59:59.999999999Z") < 2**63
+
+
+def test_a_date_is_its_midnight_in_utc() -> None:
+    assert parse_date_or_instant_ns("2023-12-19") == parse_instant_ns("2023-12-19T00:00:00Z")
+    assert parse_date_or_instant_ns("2023-12-19T01:00:00+01:00") == parse_instant_ns("2023-12-19T00:00:00Z")
+    for text in ("2023-12", "2023-02-30", "19.12.2023", "2023-12-1a", "٢٠٢٣-12-19"):
+        with pytest.raises(InstantInvalid, match=f"'{text}"):
+            parse_date_or_instant_ns(text)
 
 
 def test_nanoseconds_are_kept() -> None:
