@@ -22,7 +22,7 @@ from api.auth.guard import AUTHENTICATED, SCOPES
 from api.graphql.context import NO_DESKS, AskedDesks, ListsAsked, RequestContext
 from api.graphql.errors import LimitExceeded, RequestUnusable, present_all
 from api.graphql.limits import Limits
-from api.graphql.schema import RoleSchema, Schemas
+from api.graphql.schema import RoleSchema, schemas_within
 from ledger.app.access import Principal
 from ledger.app.queries import Queries
 from ledger.app.sla_report import LatencyCache
@@ -59,7 +59,7 @@ def create_graphql(
     Where ``strict`` is set, or a request asks for it, one forbidden field refuses the whole operation. The handler
     takes the dependency ``principal``; without one the answer is 401.
     """
-    schemas = Schemas(limits)
+    schemas = schemas_within(limits or Limits())
     latency_cache = LatencyCache()
 
     @post(

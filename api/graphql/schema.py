@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, Generic, TypeVar
 
 import strawberry
@@ -126,6 +126,12 @@ class Schemas:
         """The schema of a principal with these scopes."""
         used = scopes & self._used
         return self._schemas.get(used, lambda: RoleSchema(used, self._whole, self.limits))
+
+
+@cache
+def schemas_within(limits: Limits) -> Schemas:
+    """Those of all servers of a process: they hold nothing that one of them answers from, and are dear to make."""
+    return Schemas(limits)
 
 
 def requirements_of(declared: strawberry.Schema) -> Mapping[tuple[str, str], Requirement]:
