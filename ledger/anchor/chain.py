@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from eth_typing import ChecksumAddress
-from eth_utils import keccak, to_canonical_address, to_checksum_address
+from eth_utils import keccak, to_checksum_address
 from web3 import Web3
 from web3.contract import Contract
 from web3.exceptions import BadFunctionCallOutput, Web3RPCError
 from web3.types import EventData, TxReceipt
 
 from ledger.anchor.abi import ContractName, contract_build
+from ledger.anchor.addresses import registry_address
 from ledger.anchor.foreign import read_signed_bytes
 from ledger.anchor.logs import read_logs
 from ledger.anchor.registration import abi_value
@@ -133,11 +134,6 @@ class SlaState:
     terms_version: int
     first_start_ns: int
     next_start_ns: int
-
-
-def registry_address(deployer: str) -> ChecksumAddress:
-    """Where a deployer's first transaction puts the registry: keccak256(rlp([deployer, 0]))[12:]."""
-    return to_checksum_address(keccak(b"\xd6\x94" + to_canonical_address(deployer) + b"\x80")[12:])
 
 
 def signals_hash(signals: tuple[int, ...]) -> bytes:

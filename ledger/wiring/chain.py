@@ -14,8 +14,9 @@ from eth_utils import to_checksum_address
 from web3 import Web3
 from web3.types import RPCEndpoint
 
+from ledger.anchor.addresses import registry_address
 from ledger.anchor.administration import Administration
-from ledger.anchor.chain import AnchorChain, registry_address
+from ledger.anchor.chain import AnchorChain
 from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.fees import GWEI, FeePolicy
 from ledger.anchor.registry import RegistryAnchor

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final
 
 from eth_account import Account
-from eth_typing import ChecksumAddress
 from eth_utils import to_checksum_address
 
 from ledger.anchor.signers import KnownAccount, RemoteAccount, Signer
-from ledger.errors import KeyFileUnusable, SettingInvalid
+from ledger.errors import KeyFileUnusable
 from ledger.settings import ChainSettings
+from ledger.wiring.account_addresses import known_address, secret_of_text
 from ledger.wiring.chain import ChainAccounts
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.needs import ACCOUNT_KEYS, KeyGroup, refuse
-
-_KEY: Final = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 
 
 def chain_accounts(
@@ -35,9 +31,8 @@ def chain_accounts(
     if keyring.opens(KeyGroup.CHAIN):
         return ChainAccounts(of("deployer"), of("issuer"))
     refused = partial(refuse, KeyGroup.CHAIN)
-    return ChainAccounts(
-        *(KnownAccount(partial(_address, role, settings, environ, told), refused) for role in ACCOUNT_KEYS)
-    )
+    address = partial(known_address, keyring=keyring, settings=settings, environ=environ, told=told)
+    return ChainAccounts(*(KnownAccount(partial(address, role), refused) for role in ACCOUNT_KEYS))
 
 
 def addresses_at_hand(keyring: Keyring, settings: ChainSettings, environ: Mapping[str, str]) -> dict[str, str]:
@@ -53,22 +48,6 @@ def _account(role: str, keyring: Keyring, settings: ChainSettings, environ: Mapp
     return _from_settings(role, settings, environ) or _local(keyring.secret(f"{role}-evm"))
 
 
-def _address(
-    role: str, settings: ChainSettings, environ: Mapping[str, str], told: Callable[[], Mapping[str, str]]
-) -> ChecksumAddress:
-    named = _from_settings(role, settings, environ)
-    if named is not None:
-        return named.address
-    addresses = told()
-    if role not in addresses:
-        raise SettingInvalid(
-            f"nothing tells this process the address of the {role}: run `sla-ledger init --data DIR` with the settings "
-            f"of the process that has its key ({ACCOUNT_KEYS[role]}, or a signer)",
-            setting=ACCOUNT_KEYS[role],
-        )
-    return to_checksum_address(addresses[role])
-
-
 def _from_settings(role: str, settings: ChainSettings, environ: Mapping[str, str]) -> Signer | None:
     elsewhere = settings.signed_elsewhere.get(role)
     if elsewhere is not None and settings.signer_url is not None:
@@ -79,13 +58,7 @@ def _from_settings(role: str, settings: ChainSettings, environ: Mapping[str, str
 
 def account_of_text(text: str, name: str) -> Signer:
     """The account of a key in 64 hex digits that ``name`` holds; raises ``SettingInvalid`` and never repeats it."""
-    if _KEY.fullmatch(text) is None:
-        # It may be a key with one digit missing.
-        raise SettingInvalid(f"{name} is no key; write 64 hex digits, or leave it out", setting=name)
-    try:
-        return _local(bytes.fromhex(text.removeprefix("0x")))
-    except Exception:  # zero, or not below the order of the curve
-        raise SettingInvalid(f"{name} is no key of secp256k1; make another one", setting=name) from None
+    return _local(secret_of_text(text, name))
 
 
 def _local(secret: bytes) -> Signer:

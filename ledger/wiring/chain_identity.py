@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ledger.app.chain_status import ChainStatus
 from ledger.app.evidence import Registration
 from ledger.app.ports import Database
 
-if TYPE_CHECKING:
-    from ledger.wiring.chain import ChainAccounts
-
-
-_SECP256K1_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+SECP256K1_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 class ChainIdentity(NamedTuple):
@@ -67,21 +63,12 @@ def recovered_signer(digest: bytes, signature: bytes) -> str | None:
 
     if len(signature) != 65 or signature[64] not in (27, 28):
         return None
-    if int.from_bytes(signature[32:64], "big") > _SECP256K1_ORDER // 2:
+    if int.from_bytes(signature[32:64], "big") > SECP256K1_ORDER // 2:
         return None
     try:
         return str(Account._recover_hash(digest, signature=signature))
     except Exception:  # what a malformed signature raises depends on where it is malformed
         return None
-
-
-def embedded_identity(accounts: ChainAccounts, genesis_timestamp_s: int) -> ChainIdentity:
-    """The embedded chain's; it follows from genesis and deployer alone."""
-    from ledger.anchor.chain import registry_address
-    from ledger.anchor.embedded import EmbeddedChain
-
-    chain = EmbeddedChain(accounts.genesis(genesis_timestamp_s))
-    return ChainIdentity(chain.chain_id, registry_address(accounts.deployer.address))
 
 
 def stored_status(database: Database, identity: ChainIdentity) -> ChainStatus:

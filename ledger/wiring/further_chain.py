@@ -12,7 +12,7 @@ from typing import Final
 from eth_typing import ChecksumAddress
 from eth_utils import to_checksum_address
 
-from ledger.anchor.chain import registry_address
+from ledger.anchor.addresses import registry_address
 from ledger.anchor.fees import GWEI, FeePolicy
 from ledger.anchor.roots import RegistryRoots
 from ledger.anchor.rpc import rpc_web3

@@ -43,7 +43,7 @@ from ledger.merkle.note import VerifierKey
 from ledger.resources import resource_dir
 from ledger.settings import ProverSettings, WorkerSettings, read_chain_settings, read_record, webhooks_reach_private
 from ledger.store.migrate import SCHEMA_REVISION
-from ledger.wiring.chain_identity import ChainIdentity, LazySigning, embedded_identity, stored_status
+from ledger.wiring.chain_identity import ChainIdentity, LazySigning, stored_status
 from ledger.wiring.chain_watching import watchers
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.collectors import KeyringCollectors
@@ -185,7 +185,9 @@ class Services:
         """The chain and registry that proofs are for; processes that do not work the embedded chain know them, too."""
         if self.chain_settings.rpc_url is not None:
             return ChainIdentity(*self.chain.location())
-        return embedded_identity(self._chain_accounts(), self._genesis_timestamp_s)
+        from ledger.wiring.account_addresses import embedded_identity
+
+        return embedded_identity(self.keyring, self.chain_settings, os.environ, lambda: self.public_keys.accounts)
 
     def meant_chain(self) -> ChainIdentity:
         """As ``chain_identity``, for processes that only write and read: nothing is sent or deployed to a node."""

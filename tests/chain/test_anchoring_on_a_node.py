@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ledger.anchor.chain import registry_address
+from ledger.anchor.addresses import registry_address
 from ledger.anchor.sender import Call, Sender
 from ledger.domain.instant import SECOND_NS
 from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotYet, SettingInvalid

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from eth_utils import keccak, to_checksum_address
 
-from ledger.anchor.chain import registry_address
+from ledger.anchor.addresses import registry_address
 from ledger.anchor.registration import registration_digest, registration_typed_data
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import RemoteAccount

@@ -11,7 +11,8 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils import keccak, to_checksum_address
 
-from ledger.anchor.chain import AnchorChain, registry_address
+from ledger.anchor.addresses import registry_address
+from ledger.anchor.chain import AnchorChain
 from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.logs import read_logs
 from ledger.anchor.registration import sign_registration, sla_id

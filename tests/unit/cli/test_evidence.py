@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -115,6 +117,21 @@ def test_without_a_file_the_document_itself_is_printed(
     capsys.readouterr()
     assert main(["bundle", "export", name, "--data", str(data)]) == 0
     assert capsys.readouterr().out.encode() == (data / "bundle.json").read_bytes()
+
+
+def test_pins_are_exported_without_the_libraries_of_the_chain(unproved: tuple[Path, str]) -> None:
+    """Which registry proofs are for follows from the deployer's address, and that from its key. The demo, which has the
+    chain open, says the same."""
+    data, _ = unproved
+    program = (
+        "import sys\n"
+        "from ledger.cli.main import main\n"
+        f"code = main(['trust', 'export', '--data', {str(data)!r}])\n"
+        "print(code, sorted({'web3', 'eth_account', 'eth_tester', 'eth', 'aiohttp'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
+    pins, _, ended = done.stdout.rstrip().rpartition("}")
+    assert (json.loads(pins + "}"), ended) == (json.loads((data / "trust.json").read_bytes()), "0 []")
 
 
 class Node(BaseHTTPRequestHandler):

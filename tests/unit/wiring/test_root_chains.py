@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from ledger.anchor.chain import registry_address
+from ledger.anchor.addresses import registry_address
 from ledger.errors import SettingInvalid
 from ledger.settings import RootSettings
 from ledger.wiring.chain import ChainAccounts
