@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -31,6 +31,7 @@ from ledger.wiring.parties import DemoParties
 from tests.compose.local import VARIABLES, LocalServices
 from tests.compose.rules import ONE_SHOT, dockerfile_faults, faults_of
 from tests.support.deployment import ROOT, example_terms, request_log
+from tests.support.ports import own_port
 from tests.support.postgres import Server, running_server
 
 COMPOSE = ROOT / "docker-compose.yml"
@@ -72,14 +73,16 @@ def check(server: Server, folder: Path, key_cache: Path) -> Report:
             _compose_config()
     else:
         print("docker compose is not installed: its own check is left out", flush=True)
-    local = LocalServices(document["services"], folder, server, key_cache)
-    try:
-        _live(local, report)
-    except Exception as error:
-        raise CheckFailed(f"{error}\n{local.logs()}") from error
-    finally:
-        local.stop_all()
-        local.drop_database()
+    with ExitStack() as kept:
+        ports = {name: kept.enter_context(own_port()) for name in ("api", "redis", "anvil")}
+        local = LocalServices(document["services"], folder, server, key_cache, ports)
+        try:
+            _live(local, report)
+        except Exception as error:
+            raise CheckFailed(f"{error}\n{local.logs()}") from error
+        finally:
+            local.stop_all()
+            local.drop_database()
     with report.step("every line of the logs is JSON, and none has a secret"):
         _hold(log_faults(local))
     return report

@@ -20,7 +20,7 @@ from ledger.wiring.needs import KeyGroup
 from tests.compose.rules import DATA, PROGRAM, interpolated, places
 from tests.compose.rules import PROVING_KEYS as KEY_CACHE
 from tests.support.anvil import installed
-from tests.support.deployment import LEDGER, ROOT, Process, free_port
+from tests.support.deployment import LEDGER, ROOT, Process
 from tests.support.postgres import Server
 
 VARIABLES = {
@@ -40,8 +40,8 @@ class LocalServices:
     folder: Path
     server: Server
     key_cache: Path
+    ports: Mapping[str, int]
     processes: dict[str, Process] = field(default_factory=dict)
-    ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in ("api", "redis", "anvil")})
     admin_url: str = ""
 
     @property

@@ -7,7 +7,6 @@ whatever registry npm is set to) and stays in that folder's ``node_modules``.
 from __future__ import annotations
 
 import platform
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ import requests
 from eth_utils import keccak
 
 from tests.support import node_packages
+from tests.support.ports import own_port
 
 HERE = Path(__file__).resolve().parent / "node"
 START_TIMEOUT_S = 30
@@ -76,9 +76,8 @@ def recorded_logs(node: Anvil, registry: str | None = None) -> list[dict[str, An
 def running_anvil(*options: str) -> Iterator[Anvil]:
     """A node that is stopped at the end. It keeps EIP-7825's gas limit of a transaction. Raises ``AnvilMissing``."""
     program = installed()
-    port = _free_port()
-    command = [program, "--host", "127.0.0.1", "--port", str(port), "--enable-tx-gas-limit", *options]
-    with tempfile.TemporaryFile() as log:
+    with own_port() as port, tempfile.TemporaryFile() as log:
+        command = [program, "--host", "127.0.0.1", "--port", str(port), "--enable-tx-gas-limit", *options]
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         try:
             node = Anvil(f"http://127.0.0.1:{port}")
@@ -114,9 +113,3 @@ def _wait_until_it_answers(node: Anvil, process: subprocess.Popen[bytes]) -> Non
             time.sleep(0.02)
         else:
             return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from ledger.cli.main import main
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.resources import resource_dir
+from tests.support.ports import own_port
 from tests.support.redis import RedisServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,12 +41,6 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 BAD_HOURS = range(1, 20, 2)
 """Hours of a day in which two objectives are missed: ten runs of one window for each of them."""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Process:
@@ -102,9 +96,9 @@ class Deployment:
     database_url: str
     redis: RedisServer
     key_cache: Path
+    api_port: int
     settings: Mapping[str, str] = field(default_factory=lambda: FAST)
     processes: dict[str, Process] = field(default_factory=dict)
-    api_port: int = field(default_factory=free_port)
 
     @property
     def data(self) -> Path:
@@ -181,12 +175,13 @@ def deployment(
     folder: Path, database_url: str, redis: RedisServer, key_cache: Path, **settings: str
 ) -> Iterator[Deployment]:
     """A deployment without running processes yet; all are stopped at the end."""
-    made = Deployment(folder, database_url, redis, key_cache, {**FAST, **settings})
-    made.command("init")
-    try:
-        yield made
-    finally:
-        made.stop_all()
+    with own_port() as port:
+        made = Deployment(folder, database_url, redis, key_cache, port, {**FAST, **settings})
+        made.command("init")
+        try:
+            yield made
+        finally:
+            made.stop_all()
 
 
 def example_terms() -> dict[str, Any]:

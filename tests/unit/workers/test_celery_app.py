@@ -15,7 +15,7 @@ from ledger.settings import WorkerSettings
 from ledger.workers.celery_app import TIME_LIMIT_S, make_app, sender, task_name
 from ledger.workers.run import run_beat, run_relay, run_worker
 from ledger.workers.tasks import add_tasks
-from tests.support.deployment import free_port
+from tests.support.ports import own_port
 from tests.support.redis import RedisServer
 
 pytestmark = pytest.mark.slow
@@ -62,8 +62,8 @@ def test_a_broker_that_is_away_is_said_at_once_and_found_again(redis_server: Red
 
 
 def test_an_address_without_a_broker_is_no_error_of_the_program() -> None:
-    with pytest.raises(BrokerUnavailable):
-        sender(make_app(f"redis://127.0.0.1:{free_port()}/0"))(Lease("e", "t", "prove", 1, 1))
+    with own_port() as port, pytest.raises(BrokerUnavailable):
+        sender(make_app(f"redis://127.0.0.1:{port}/0"))(Lease("e", "t", "prove", 1, 1))
 
 
 def test_without_a_broker_there_is_nothing_to_run() -> None:
