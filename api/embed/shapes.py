@@ -210,8 +210,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             description="Of the period shown, where the agreement settles by claim; null: withheld, or none are taken"
         ),
     ]
-    statements: Annotated[list[SummaryStatement], msgspec.Meta(description="The newest 12, newest first")]
-    statement_count: int
+    statements: Annotated[
+        list[SummaryStatement],
+        msgspec.Meta(description="Newest first, 12 at most: the newest, or those that the cursor continues with"),
+    ]
+    statement_count: Annotated[int, msgspec.Meta(description="Of all periods")]
+    statements_before: Annotated[int, msgspec.Meta(description="How many newer ones come before those listed")]
+    next_cursor: Annotated[str | None, msgspec.Meta(description="Continues with older ones; null at the oldest")]
     credit_totals: Annotated[
         list[Money] | None, msgspec.Meta(description="Sum of the credit lines of all periods, by currency")
     ]

@@ -21,6 +21,7 @@ from api.embed.shapes import (
     SummaryStatement,
     SummaryViolation,
 )
+from api.parameters import CursorText, decode_cursor, encode_cursor
 from api.rest.routes import Seen, reads
 from api.rest.values import attainment_percent, instant, money
 from ledger.app.access import Principal, Scope
@@ -49,12 +50,13 @@ def get_summary(
         str | None,
         QueryParameter(
             pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}/P[0-9]{1,3}[DWM]$",
-            description="A settled period, such as 2023-12-19/P1D; the newest one where absent",
+            description="A settled period, such as 2023-12-19/P1D; the newest one that is listed where absent",
         ),
     ] = None,
+    cursor: CursorText = None,
 ) -> Summary:
     """State, windows, violations and credits of one agreement, as far as the asker may see them."""
-    overview = seen.overview(sla_id, period=period)
+    overview = seen.overview(sla_id, period=period, after=decode_cursor(cursor, _listing(sla_id)))
     claims: Sequence[Claimable] | None = None
     if claim_desk is not None and principal.holds(Scope.READ_CREDITS):
         shown = overview.shown if overview.by_claim else None
@@ -77,9 +79,16 @@ def as_summary(overview: Overview, claims: Sequence[Claimable] | None = None) ->
         claims=None if claims is None else [_claim(each) for each in claims],
         statements=[_statement(each) for each in overview.statements],
         statement_count=overview.statement_count,
+        statements_before=overview.statements_before,
+        next_cursor=encode_cursor(_listing(overview.agreement["sla_id"]), overview.last_period),
         credit_totals=None if totals is None else [money(*total) for total in sorted(totals.items())],
         withheld=list(overview.withheld),
     )
+
+
+def _listing(sla_id: str) -> str:
+    """What cursors of an agreement's periods are made for."""
+    return f"embed/{sla_id}"
 
 
 def _agreement(row: Row) -> SummaryAgreement:

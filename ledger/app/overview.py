@@ -14,7 +14,7 @@ from typing import Any, Final
 from ledger.app.access import BUNDLE_SCOPES, Principal, Scope, metric_scopes, redact
 from ledger.app.agreements import timeline_of
 from ledger.app.lists import visible_violation
-from ledger.app.paging import Row
+from ledger.app.paging import Row, no_place, page_of
 from ledger.app.ports import Transaction
 from ledger.domain.budget import burn_rate
 from ledger.domain.indicators import REQUESTS
@@ -93,7 +93,8 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """See the module. ``statements`` are the newest first, ``shown`` is the one that all but them is of.
+    """See the module. ``statements`` are one page of them, newest first: behind ``statements_before`` newer ones, and
+    continued after the period ``last_period`` (None: the oldest is here). ``shown`` is what all but them is of.
 
     ``violations`` (newest first, without those withdrawn) and ``credit_lines`` are rows of ``Views``, as far as the
     reader may see them; the counts say how many there are of which these are the first. ``credit_totals`` are what is
@@ -105,6 +106,8 @@ class Overview:
     shown: Row | None
     statements: tuple[Settled, ...]
     statement_count: int
+    statements_before: int
+    last_period: str | None
     objectives: tuple[ObjectiveNow, ...]
     bars: tuple[Bar, ...]
     violations: tuple[Row, ...] | None
@@ -116,17 +119,22 @@ class Overview:
     withheld: tuple[str, ...]
 
 
-def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period: str | None = None) -> Overview:
-    """The overview of one agreement, of its newest settled period or of ``period`` (such as 2023-12-19/P1D).
+def read_overview(
+    tx: Transaction, principal: Principal, sla_id: str, *, period: str | None = None, after: str | None = None
+) -> Overview:
+    """The overview of one agreement, of ``period`` (such as 2023-12-19/P1D) or the newest that is listed.
 
-    Raises ``NotFound`` for an agreement that is not there or that the principal may not see, alike, and for a period
-    that was never settled.
+    Listed are periods older than the one named ``after``, or the newest. Raises ``NotFound`` for an agreement that is
+    not there or that the principal may not see, alike, and for a period that was never settled; ``CursorInvalid`` for
+    an ``after`` with nothing behind it.
     """
     if not principal.may_see(sla_id):
         raise NotFound(f"there is no agreement {sla_id}", agreement=sla_id)
     agreement = tx.views.agreement(sla_id)
     rows = _newest_versions(tx.views.statements(sla_id))
-    shown = _chosen(rows, period)
+    behind = _behind(rows, after)
+    shown = _chosen(rows[behind:] if period is None else rows, period)
+    listed = page_of(rows[behind : behind + MAX_PERIODS + 1], MAX_PERIODS, "period")
     windows = [] if shown is None else tx.views.windows(sla_id, shown["period"])
     document = _document_of(tx, agreement, shown)
     objectives = _terms(document, shown)
@@ -138,8 +146,10 @@ def read_overview(tx: Transaction, principal: Principal, sla_id: str, *, period:
     return Overview(
         agreement=agreement,
         shown=shown,
-        statements=tuple(_settled(row, principal) for row in rows[:MAX_PERIODS]),
+        statements=tuple(_settled(row, principal) for row in listed.rows),
         statement_count=len(rows),
+        statements_before=behind,
+        last_period=listed.last_id,
         objectives=tuple(_objective_now(terms, shown, principal) for terms in objectives),
         bars=tuple(bars(windows, visible, broken=_broken(violations, principal))),
         violations=tuple(violations[:MAX_VIOLATIONS]) if may_violations else None,
@@ -256,6 +266,16 @@ def _newest_versions(rows: Iterable[Row]) -> list[Row]:
     """One statement for each period, its newest version, newest period first. ``rows`` come by start and version."""
     newest = {row["period"]: row for row in rows}
     return list(newest.values())[::-1]
+
+
+def _behind(rows: Sequence[Row], after: str | None) -> int:
+    """How many of ``rows`` come up to the period ``after``, itself included."""
+    if after is None:
+        return 0
+    place = next((place for place, row in enumerate(rows, start=1) if row["period"] == after), len(rows))
+    if place == len(rows):
+        raise no_place(after)
+    return place
 
 
 def _chosen(rows: Sequence[Row], period: str | None) -> Row | None:

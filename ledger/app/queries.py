@@ -252,10 +252,12 @@ class Queries:
         with self._database.read() as tx:
             return read_budgets(tx, principal, sla_id, period=period, over=over, now_ns=self._now_ns())
 
-    def overview(self, principal: Principal, sla_id: str, *, period: str | None = None) -> Overview:
-        """What the dashboard shows of an agreement to this principal; raises ``NotFound``."""
+    def overview(
+        self, principal: Principal, sla_id: str, *, period: str | None = None, after: str | None = None
+    ) -> Overview:
+        """What the dashboard shows of an agreement to this principal; raises ``NotFound`` and ``CursorInvalid``."""
         with self._database.read() as tx:
-            return read_overview(tx, principal, sla_id, period=period)
+            return read_overview(tx, principal, sla_id, period=period, after=after)
 
     def chain(self) -> ChainStatus:
         """The chain, the transactions stored for it, and which of an embedded one could not be replayed."""

@@ -131,8 +131,8 @@ class VisibleQueries:
     def budgets(self, sla_id: str, *, period: str | None, over: Sequence[str]) -> Budgets:
         return self._queries.budgets(self._principal, sla_id, period=period, over=over)
 
-    def overview(self, sla_id: str, *, period: str | None = None) -> Overview:
-        return self._queries.overview(self._principal, sla_id, period=period)
+    def overview(self, sla_id: str, *, period: str | None = None, after: str | None = None) -> Overview:
+        return self._queries.overview(self._principal, sla_id, period=period, after=after)
 
     def require_statement(self, statement_id: str) -> None:
         """Raises ``NotFound`` for a statement that is not there or not seen."""

@@ -13,6 +13,7 @@ from litestar.testing import TestClient
 
 from api.embed.pages import FILES
 from api.embed.summary import as_summary
+from api.parameters import encode_cursor
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.queries import Queries
 from ledger.domain import naming
@@ -276,6 +277,35 @@ def test_periods_newest_first_and_one_by_name(ledger: Ledger, client: Client) ->
     assert summary(client, sla_id, period="2023-12-01/P1D")["shown"]["period"] == "2023-12-01/P1D"
     missing = client.get("/v1/embed/summary", params={"sla_id": sla_id, "period": "2023-11-01/P1D"})
     assert missing.status_code == 404
+
+
+def test_every_period_is_reached_by_pages(ledger: Ledger, client: Client) -> None:
+    sla_id, other = ledger.agreement(1), ledger.agreement(2)
+    names = [ledger.statement(sla_id, day) for day in range(30)]
+    ledger.statement(other)
+    pages = [summary(client, sla_id)]
+    while pages[-1]["next_cursor"] is not None:
+        pages.append(summary(client, sla_id, cursor=pages[-1]["next_cursor"]))
+    assert [[each["id"] for each in page["statements"]] for page in pages] == [
+        names[29:17:-1],
+        names[17:5:-1],
+        names[5::-1],
+    ]
+    assert [(page["statements_before"], page["statement_count"]) for page in pages] == [(0, 30), (12, 30), (24, 30)]
+    # Without a period the newest that is listed is shown; one that is named is shown on whatever page.
+    assert [page["shown"]["period"] for page in pages] == [page["statements"][0]["period"] for page in pages]
+    second = pages[0]["next_cursor"]
+    chosen = summary(client, sla_id, cursor=second, period="2023-12-01/P1D")
+    assert (chosen["shown"]["period"], chosen["statements"]) == ("2023-12-01/P1D", pages[1]["statements"])
+    # A page stays as it is when another period is settled, but for what comes before it.
+    ledger.statement(sla_id, 30)
+    later = summary(client, sla_id, cursor=second)
+    assert (later["statements"], later["statements_before"]) == (pages[1]["statements"], 13)
+    for cursor in ("x", encode_cursor(f"embed/{sla_id}", "2023-11-01/P1D"), encode_cursor("embed/0x", "x")):
+        refused = client.get("/v1/embed/summary", params={"sla_id": sla_id, "cursor": cursor})
+        assert (refused.status_code, refused.json()["code"]) == (400, "cursor_invalid")
+    of_another = client.get("/v1/embed/summary", params={"sla_id": other, "cursor": second})
+    assert of_another.status_code == 400
 
 
 def test_the_total_is_what_is_owed_now(ledger: Ledger, client: Client) -> None:

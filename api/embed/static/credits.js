@@ -2,7 +2,7 @@
 
 import { el, svg } from "./dom.js";
 import { fill } from "./messages.js";
-import { fact, hidden, panel, rest, titles } from "./pieces.js";
+import { fact, hidden, panel, periodsListed, rest, titles } from "./pieces.js";
 
 export function credits(context) {
   const { summary, texts, format } = context;
@@ -15,7 +15,7 @@ export function credits(context) {
   }
   body.push(toBeClaimed(context));
   body.push(el("ul", { class: "rows" }, summary.statements.map((each) => credit(each, context))));
-  body.push(rest(texts.more, summary.statements.length, summary.statement_count, format));
+  if (summary.statements.length < summary.statement_count) body.push(el("p", { class: "muted" }, periodsListed(summary, texts, format)));
   return panel("credits", texts.credits, ...body);
 }
 

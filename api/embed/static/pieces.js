@@ -34,6 +34,12 @@ export const titles = (summary, texts) => new Map(summary.objectives.map((each) 
 
 export const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
 
+/** Which of all periods are listed, counted from the newest. */
+export function periodsListed({ statements, statements_before: before, statement_count: all }, texts, format) {
+  const [from, to] = [before + 1, before + statements.length];
+  return fill(texts.periodsListed, { from: format.count(from), to: format.count(to), all: format.count(all) });
+}
+
 /** That a list is not the whole, where it is not. */
 export function rest(text, shown, all, format) {
   if (shown >= all) return null;

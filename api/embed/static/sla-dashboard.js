@@ -31,6 +31,7 @@ class SlaDashboard extends HTMLElement {
   #token = null;
   #provider = null;
   #period = null;
+  #pages = []; // cursors of the pages of periods up to the one listed; none: the newest
   #life = null; // AbortController of the time in a page
   #request = null; // AbortController of the request under way
   #timer = 0;
@@ -108,7 +109,7 @@ class SlaDashboard extends HTMLElement {
     if (before === after || !this.#life) return;
     if (name === "src" || name === "sla-id") {
       this.#forget();
-      this.#period = null;
+      [this.#period, this.#pages] = [null, []];
       this.#render();
       this.#load();
     } else if (name === "locale") {
@@ -163,6 +164,7 @@ class SlaDashboard extends HTMLElement {
   #summaryPath() {
     const query = new URLSearchParams({ sla_id: this.#slaId });
     if (this.#period !== null) query.set("period", this.#period);
+    if (this.#pages.length) query.set("cursor", this.#pages.at(-1));
     return `/v1/embed/summary?${query}`;
   }
 
@@ -342,12 +344,21 @@ class SlaDashboard extends HTMLElement {
     const button = event.target.closest("[data-action]");
     if (button?.dataset.action === "refresh") this.#load();
     else if (button?.dataset.action === "bundle") this.#download(button);
+    else if (button?.dataset.action === "turn" && button.getAttribute("aria-disabled") !== "true") this.#turn(button);
+  }
+
+  /** To the page of periods before or behind the one listed; its newest one is shown. */
+  #turn(button) {
+    if (button.dataset.key === "earlier") this.#pages.push(this.#summary.next_cursor);
+    else this.#pages.pop();
+    this.#period = null;
+    this.#load();
   }
 
   #changed(event) {
     if (event.target.dataset.action !== "period") return;
     const { summary } = this.#context();
-    // The newest period stays "the newest" when another one is settled.
+    // The newest that is listed stays "the newest" when another one is settled.
     this.#period = event.target.value === summary.statements[0].period ? null : event.target.value;
     this.#load();
   }

@@ -49,6 +49,8 @@ pre { padding: 0.6rem 0.75rem; background: var(--_raised); border: 1px solid var
 select, button { font: inherit; font-size: 0.9em; color: var(--_text); background: var(--_raised); border: 1px solid var(--_line); border-radius: calc(var(--_radius) * 0.6); padding: 0.35rem 0.7rem; max-width: 100%; }
 button { cursor: pointer; font-weight: 550; }
 button:hover, select:hover { border-color: var(--_accent); }
+button[aria-disabled="true"] { color: var(--_muted); cursor: default; border-color: var(--_line); opacity: 0.6; }
+.turn { display: flex; flex-wrap: wrap; gap: 0.35rem 0.75rem; align-items: center; justify-content: flex-end; }
 
 .pill, .proof, .hidden { display: inline-flex; align-items: center; gap: 0.35em; font-size: 0.85em; font-weight: 600; line-height: 1.4; }
 .pill { padding: 0.15em 0.65em 0.15em 0.45em; border-radius: 99px; border: 1px solid currentcolor; white-space: nowrap; }
@@ -164,7 +166,7 @@ dt { color: var(--_muted); }
   .head { grid-template-columns: minmax(0, 1fr); }
   .now { justify-items: start; }
   .now .standing { max-width: none; text-align: start; }
-  .states { justify-content: flex-start; }
+  .states, .turn { justify-content: flex-start; }
   .row > summary { grid-template-columns: 1rem minmax(0, 1fr); }
   .row > summary > :not(.main) { grid-column: 2; justify-self: start; }
   .row dl { grid-template-columns: minmax(0, 1fr); padding-inline-start: 2.9rem; }

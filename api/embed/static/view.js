@@ -5,14 +5,14 @@ import { counted, kindOf, kindText, shares, strip, title, unitText } from "./cha
 import { credits, standingHelp } from "./credits.js";
 import { el, svg } from "./dom.js";
 import { fill } from "./messages.js";
-import { fact, hidden, panel, pill, rest, titles } from "./pieces.js";
+import { fact, hidden, panel, periodsListed, pill, rest, titles } from "./pieces.js";
 
 /** The sections in order, as [key, what it is made from, how it is made]. A section whose material is as before stays. */
 export function sectionsOf(context) {
   const { summary } = context;
   const material = [summary.objectives, summary.bars, summary.shown];
   return [
-    ["head", [summary.agreement, summary.shown, summary.objectives, summary.statements], () => head(context)],
+    ["head", [summary.agreement, summary.shown, summary.objectives, ...listed(summary)], () => head(context)],
     ["objectives", [summary.objectives, summary.shown], () => objectives(context)],
     ["uptime", material, () => charts(context, "uptime", isUptime, strip)],
     ["latency", material, () => charts(context, "latency", (each) => !isUptime(each), shares)],
@@ -21,8 +21,10 @@ export function sectionsOf(context) {
   ];
 }
 
+const listed = ({ statements, statement_count: all, statements_before: before, next_cursor: next }) => [statements, all, before, next];
+
 const creditMaterial = (summary) => [
-  ...[summary.statements, summary.statement_count, summary.credit_totals, summary.credit_lines, summary.credit_line_count],
+  ...[...listed(summary), summary.credit_totals, summary.credit_lines, summary.credit_line_count],
   ...[summary.shown, summary.objectives, summary.claims],
 ];
 
@@ -50,7 +52,10 @@ export function skeleton(texts) {
 }
 
 function head({ summary, texts, format, element }) {
-  const { agreement, shown, statements } = summary;
+  const { agreement, shown } = summary;
+  // One that was chosen may have been pushed off the page by newer ones.
+  const apart = shown !== null && !summary.statements.some((each) => each.period === shown.period);
+  const statements = apart ? [...summary.statements, shown] : summary.statements;
   const picker = el("select", { "data-action": "period", "data-key": "period", "aria-label": texts.period });
   for (const each of statements) {
     const selected = shown !== null && each.period === shown.period;
@@ -71,9 +76,23 @@ function head({ summary, texts, format, element }) {
       { class: "now" },
       verdict(summary, texts, format),
       statements.length > 1 ? picker : day,
+      turning(summary, texts, format),
       shown && el("p", { class: "when standing" }, standingHelp(shown, texts, format)),
     ),
     shown?.state === "withheld" ? el("p", { class: "remark" }, texts.withheldWhy) : null,
+  );
+}
+
+/** The ways to the other periods, where not all are listed. At an end a button stays, so that the focus does. */
+function turning(summary, texts, format) {
+  if (summary.statements.length >= summary.statement_count) return null;
+  const button = (key, there) => el("button", { type: "button", "data-action": "turn", "data-key": key, "aria-disabled": there ? null : "true" }, texts[key]);
+  return el(
+    "p",
+    { class: "turn" },
+    button("later", summary.statements_before > 0),
+    el("span", { class: "muted" }, periodsListed(summary, texts, format)),
+    button("earlier", summary.next_cursor !== null),
   );
 }
 
