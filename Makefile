@@ -56,7 +56,7 @@ chaos: $(VENV)/.project ## Settle while everything is killed that can be (SEED=N
 	$(BIN)/python -m tests.chaos.main $(if $(SEED),--seed $(SEED))
 
 .PHONY: mutate
-mutate: $(VENV)/.project ## Change the settlement core in small ways and print what no test notices (ARGS=--all: all of the domain)
+mutate: $(VENV)/.project ## Change the domain in small ways and print what no test notices; goes on where it was stopped (ARGS=--write: into the table)
 	$(BIN)/python -m tests.mutation.main $(ARGS)
 
 .PHONY: compose-check

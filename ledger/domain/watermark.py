@@ -29,15 +29,15 @@ def vouched(declared: Interval | None, handed_in_ns: int) -> Interval | None:
     Raises ``RequestLogUnusable`` where nothing of it was.
     """
     latest_ns = handed_in_ns + AHEAD_NS
-    if declared is None or declared.end_ns <= latest_ns:
-        return declared
+    if declared is None:
+        return None
     if declared.start_ns >= latest_ns:
         raise RequestLogUnusable(
             f"from: the log is declared complete from {format_instant_ns(declared.start_ns)}, and now it is "
             f"{format_instant_ns(handed_in_ns)}; declare time once it is over",
             field="from",
         )
-    return Interval(declared.start_ns, latest_ns)
+    return Interval(declared.start_ns, min(declared.end_ns, latest_ns))
 
 
 @dataclass(slots=True)

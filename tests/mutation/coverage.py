@@ -23,9 +23,6 @@ _OURS = ("ledger", "tests", "api", "scripts")
 # A test that calls a function more often, or runs more lines in it, is taken to run all its lines.
 _CALLS, _LINES = 10, 500
 _ON_IMPORT = ""
-# Some lines are run by nearly all tests. A change there that a good share of them does not notice is said to survive:
-# the tests of its own module, which are always tried, should.
-_ENOUGH_SECONDS = 5
 _EXAMPLES = 10
 
 _Tracer = Callable[[FrameType, str, Any], Any]
@@ -40,25 +37,12 @@ class Coverage:
     seconds: dict[str, float]
     on_import: dict[str, set[int]]
     modules: list[str]
-    _own: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that run a mutant's line, those of its own module first and the fastest first, until it was tried
-        long enough. Of a line that runs on import, those of its own module whatever they run, and all others."""
-        tests = set(self.running(mutant))
-        own = set(self.own(mutant))
-        if self.is_on_import(mutant):
-            tests |= own
-            others = set(self.seconds) - tests
-        else:
-            others = set()
-        spent, found = 0.0, []
-        for group in (tests & own, tests - own, others):
-            for test in self._in_turn(group):
-                spent += 0 if test in own else self.seconds[test]
-                if spent < _ENOUGH_SECONDS:
-                    found.append(test)
-        return found
+        """The tests that run a mutant's line, the fastest first; all, of a line that runs on import."""
+        running = self.running(mutant)
+        others = set(self.seconds) - set(running) if self.is_on_import(mutant) else set[str]()
+        return [*self._in_turn(running), *self._in_turn(others)]
 
     def running(self, mutant: Mutant) -> list[str]:
         """The tests that run a mutant's line."""
@@ -85,30 +69,6 @@ class Coverage:
             rank[file] += 1
             found.append((rank[file], test))
         return [test for _, test in sorted(found, key=lambda pair: (pair[0], self._seconds(pair[1])))]
-
-    def own(self, mutant: Mutant) -> list[str]:
-        """The tests of the file named after a mutant's module and, of a package, all in the folder named after it;
-        where there is none, of the two files that run most of its lines."""
-        path = str(mutant.path)
-        if path not in self._own:
-            by_file = defaultdict[str, list[str]](list)
-            for test in self.seconds:
-                by_file[test.partition("::")[0]].append(test)
-            folder = mutant.path.relative_to(DOMAIN).parent.name
-            files = [
-                file
-                for file in map(Path, by_file)
-                if file.stem == f"test_{mutant.path.stem}" or (folder and file.parent.name == folder)
-            ]
-            if not files:
-                lines = Counter(
-                    Path(file)
-                    for tests in self.lines.get(path, {}).values()
-                    for file in {test.partition("::")[0] for test in tests}
-                )
-                files = [file for file, _ in lines.most_common(2)]
-            self._own[path] = [test for file in files for test in by_file[str(file)]]
-        return self._own[path]
 
     def _seconds(self, test: str) -> float:
         return self.seconds[test]
@@ -180,23 +140,17 @@ class _Recorder:
         return line
 
 
-def coverage_of(places: Sequence[str], kept: Path | None = None) -> Coverage:
-    """Run the tests once, unchanged. Ends the run if one fails: nothing could be told from others then.
-
-    What was found is ``kept`` in a file, and read from there where it is.
-    """
-    if kept is None or not kept.exists():
-        with tempfile.TemporaryDirectory() as folder:
-            result = kept or Path(folder) / "coverage.json"
-            child = os.fork()
-            if child == 0:
-                _record(places, result)
-            _, status = os.waitpid(child, 0)
-            if status:
-                raise SystemExit(f"the tests fail without any change; run: pytest {' '.join(places)}")
-            found = json.loads(result.read_text())
-    else:
-        found = json.loads(kept.read_text())
+def coverage_of(places: Sequence[Path]) -> Coverage:
+    """Run the tests once, unchanged. Ends the run if one fails: nothing could be told from others then."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "coverage.json"
+        child = os.fork()
+        if child == 0:
+            _record([str(place) for place in places], result)
+        _, status = os.waitpid(child, 0)
+        if status:
+            raise SystemExit(f"the tests fail without any change; run: pytest {' '.join(map(str, places))}")
+        found = json.loads(result.read_text())
     lines: dict[str, dict[int, list[str]]] = defaultdict(dict)
     on_import: dict[str, set[int]] = defaultdict(set)
     for path, by_line in found["lines"].items():

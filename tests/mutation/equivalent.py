@@ -45,6 +45,12 @@ EQUIVALENT = (
         _MINUTES,
     ),
     Same("periods.py", "day_start_s: int = 0", "0 -> 1", _MINUTES),
+    Same(
+        "watermark.py",
+        "self.until_ns[kind] = max(self.until_ns.get(kind, 0), until_ns)",
+        "0 -> 1",
+        "any instant before all others does",
+    ),
     Same("periods.py", "end_ns = 0", "0 -> 1", "any instant before all others does"),
     Same("methods/interval_mean.py", "_SCALE = 10**30", "30 -> 31", "any power of ten from 10^9 on bounds as well"),
     Same("methods/series.py", "before = list(accumulate(column, initial=0))", "0 -> 1", "only differences are taken"),

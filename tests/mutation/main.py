@@ -1,8 +1,9 @@
 """Change ``ledger/domain`` in small ways and see whether a test notices: ``python -m tests.mutation.main [PATH ...]``.
 
-Prints the survivors, the score of each file and that of all, and ends with 1 if a mutant survived. With ``--kind
-constant`` only constants change. ``--write`` puts the scores into the table in ``CONTRIBUTING.md``. What is listed as
-equivalent is not tried; with ``--equivalent`` nothing else is, and it ends with 1 if a test notices one.
+Module by module, each by the tests that tell of it; what was tried is kept in ``var/mutation.json``, so that a run that
+was stopped goes on. Prints the survivors, the score of each module and that of all, and ends with 1 if a mutant survived.
+With ``--kind constant`` only constants change. ``--write`` puts the scores into the table in ``CONTRIBUTING.md``. What
+is listed as equivalent is not tried; with ``--equivalent`` nothing else is, and it ends with 1 if a test notices one.
 """
 
 from __future__ import annotations
@@ -16,48 +17,30 @@ from pathlib import Path
 from tests.mutation.children import DOMAIN, ROOT
 from tests.mutation.coverage import coverage_of
 from tests.mutation.equivalent import equivalent
+from tests.mutation.kept import Kept, state
 from tests.mutation.mutants import KINDS, mutants
 from tests.mutation.noticed import key, read_noticed, write_noticed
 from tests.mutation.runner import survivors
 from tests.mutation.scores import Scores
+from tests.mutation.told import telling
 
-TESTS = ("tests/unit/domain", "tests/test_scenarios.py")
-CORE = (
-    *("methods", "verdict.py", "compensation.py", "compensation_terms.py", "incident_rules.py", "lost_time.py"),
-    *("settlement.py", "money.py", "interval.py", "proration.py", "violations.py", "budget.py", "exclusions.py"),
-    *("histogram.py", "counters.py", "outcome.py", "downtime.py", "charges.py", "claims.py", "periods.py"),
-    "calendar.py",
-    *("lifecycle.py", "restatement.py", "window.py", "window_columns.py"),
-)
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+KEPT = Kept(ROOT / "var/mutation.json")
 
 
 def main(arguments: Sequence[str]) -> int:
     said = _parser().parse_args(arguments)
     started = time.monotonic()
-    places = [DOMAIN] if said.all else said.paths or [DOMAIN / name for name in CORE]
-    modules = list(dict.fromkeys(module for place in places for module in _modules(place.resolve())))
-    made = [
-        mutant
-        for module in modules
-        for mutant in mutants(module, module.read_text(encoding="utf-8"))
-        if said.kind is None or mutant.kind in said.kind
-    ]
-    same, _ = equivalent(made)
-    tried = [mutant for mutant in made if (mutant in same) is said.equivalent]
-    print(f"{len(tried)} mutants of {len(modules)} modules", file=sys.stderr, flush=True)
-    noticed = read_noticed(said.noticed)
-    left = [mutant for mutant in tried if key(mutant) not in noticed]
-    found = dict.fromkeys(tried, False)
-    if left:
-        found |= survivors(left, coverage_of(said.tests, said.coverage), jobs=said.jobs)
-    if said.noticed is not None:
-        write_noticed(said.noticed, noticed | {key(mutant) for mutant, survived in found.items() if not survived})
-    wrong = [mutant for mutant, survived in found.items() if survived is not said.equivalent]
-    for mutant in wrong:
-        print(f"{'noticed' if said.equivalent else 'survived'}: {mutant}".replace(f"{ROOT}/", ""))
+    modules = list(dict.fromkeys(module for place in said.paths for module in _modules(place.resolve())))
+    scores, wrong = Scores({}), list[str]()
+    for at, module in enumerate(modules, 1):
+        print(f"{at} of {len(modules)}: {_short(module)}", file=sys.stderr, flush=True)
+        score, survived = _tried(module, said)
+        scores = scores.updated(score)
+        wrong += survived
+    for each in wrong:
+        print(each)
     if not said.equivalent:
-        scores = Scores.of(found)
         print(scores.text())
         if said.write:
             scores.write(CONTRIBUTING)
@@ -65,18 +48,44 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if wrong else 0
 
 
+def _tried(module: Path, said: argparse.Namespace) -> tuple[Scores, Sequence[str]]:
+    """The score of a module, and what is wrong about it."""
+    made = mutants(module, module.read_text(encoding="utf-8"))
+    same, _ = equivalent(made)
+    made = [each for each in made if (each in same) is said.equivalent and each.kind in (said.kind or KINDS)]
+    tests = said.tests or telling(module)
+    whole = not (said.equivalent or said.kind or said.tests or said.noticed)
+    if whole and (kept := KEPT.of(module, state(made, tests))):
+        return kept
+    noticed = read_noticed(said.noticed)
+    left = [mutant for mutant in made if key(mutant) not in noticed]
+    found = dict.fromkeys(made, False)
+    if left:
+        found |= survivors(left, coverage_of(tests), jobs=said.jobs)
+    if said.noticed is not None:
+        write_noticed(said.noticed, noticed | {key(mutant) for mutant, survived in found.items() if not survived})
+    word = "noticed" if said.equivalent else "survived"
+    wrong = [f"{word}: {mutant}".replace(f"{ROOT}/", "") for mutant in made if found[mutant] is not said.equivalent]
+    scores = Scores.of(found)
+    if whole:
+        KEPT.put(module, state(made, tests), scores, wrong)
+    return scores, wrong
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="*", type=Path, help="modules or folders; default what decides and pays")
-    parser.add_argument("--all", action="store_true", help="all of ledger/domain")
+    parser.add_argument("paths", nargs="*", type=Path, default=[DOMAIN], help="modules or folders; default all of the domain")
     parser.add_argument("--kind", action="append", choices=KINDS)
-    parser.add_argument("--tests", nargs="+", default=TESTS)
+    parser.add_argument("--tests", nargs="+", type=Path, help="files of tests; default those that tell of each module")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--coverage", type=Path, help="file that keeps which tests run which line, for the next run")
     parser.add_argument("--noticed", type=Path, help="file that keeps what was noticed; the next run tries the rest")
     parser.add_argument("--write", action="store_true", help="the scores into the table in CONTRIBUTING.md")
     parser.add_argument("--equivalent", action="store_true", help="only what is listed as equivalent")
     return parser
+
+
+def _short(module: Path) -> str:
+    return str(module.relative_to(DOMAIN))
 
 
 def _modules(place: Path) -> list[Path]:

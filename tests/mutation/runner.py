@@ -98,15 +98,13 @@ def _end_with(run: Callable[[], int]) -> None:
 
 
 def _import_changed(mutant: Mutant, tests: Sequence[str], coverage: Coverage) -> int:
-    """Run a mutant's tests in this process, which has not imported the ledger; those of its own module first."""
+    """Run a mutant's tests in this process, which has not imported the ledger."""
     quiet()
     give_up_after(sum(coverage.seconds.values()))
     sys.meta_path.insert(0, _Changed(mutant))
-    own = coverage.own(mutant)
-    for chosen in (own, [test for test in tests if test not in set(own)]):
-        files = sorted({test.partition("::")[0] for test in chosen})
-        if files and pytest.main(arguments(files), plugins=[Chosen(chosen, coverage.seconds)]) != pytest.ExitCode.OK:
-            return KILLED
+    files = sorted({test.partition("::")[0] for test in tests})
+    if pytest.main(arguments(files), plugins=[Chosen(tests, coverage.seconds)]) != pytest.ExitCode.OK:
+        return KILLED
     return SURVIVED
 
 
@@ -149,6 +147,8 @@ class _Server:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         functions = defaultdict[tuple[str, str, int], list[FunctionType]](list)
+        # What is frozen is in no list of objects, and the tests' own setting up may have frozen all there is.
+        gc.unfreeze()
         for each in gc.get_objects():
             if isinstance(each, FunctionType):
                 functions[_key(each.__code__)].append(each)

@@ -95,8 +95,11 @@ class Scores:
         _, end, after = rest.partition(END)
         if not begin or not end:
             raise SystemExit(f"{page} has no place for the scores; write {BEGIN.strip()} and {END}")
-        table = Scores.read(text).updated(self).table()
-        page.write_text(before + BEGIN + table + END + after, encoding="utf-8")
+        page.write_text(before + Scores.read(text).updated(self).page() + after, encoding="utf-8")
+
+    def page(self) -> str:
+        """The table between its marks, as ``read`` finds it."""
+        return f"{BEGIN}{self.table()}{END}"
 
     def table(self) -> str:
         """A Markdown table: what was killed of what was made."""

@@ -13,10 +13,12 @@ import pytest
 from tests.mutation.children import DOMAIN, ROOT
 from tests.mutation.coverage import Coverage
 from tests.mutation.equivalent import EQUIVALENT, equivalent
+from tests.mutation.kept import Kept, state
 from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.noticed import key, read_noticed, write_noticed
 from tests.mutation.runner import survivors
-from tests.mutation.scores import BEGIN, END, Score, Scores
+from tests.mutation.scores import Score, Scores
+from tests.mutation.told import BESIDE, telling
 
 MODULE = Path("module.py")
 METHOD_TESTS = ("tests/unit/domain/methods", "tests/unit/domain/test_verdict.py")
@@ -86,8 +88,8 @@ CHECK = """
 from tests.mutation.children import DOMAIN
 from tests.mutation.coverage import coverage_of
 from tests.mutation.mutants import Mutant
-from tests.mutation.noticed import key, read_noticed, write_noticed
 from tests.mutation.runner import survivors
+from tests.mutation.told import telling
 
 path = DOMAIN / "verdict.py"
 source = path.read_text()
@@ -99,7 +101,7 @@ texts = [
     source.replace(nothing, "raise SystemExit(3)", 1),
 ]
 made = [Mutant(path, "logic", line, 0, "", str(at), "", text) for at, text in enumerate(texts)]
-print(list(survivors(made, coverage_of(["tests/unit/domain/test_verdict.py"])).values()))
+print(list(survivors(made, coverage_of(telling(path))).values()))
 """
 
 
@@ -107,6 +109,9 @@ print(list(survivors(made, coverage_of(["tests/unit/domain/test_verdict.py"])).v
 def test_a_change_that_nothing_notices_survives_and_one_that_is_noticed_does_not() -> None:
     ran = subprocess.run([sys.executable, "-c", CHECK], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout == "[False, True, False]\n"
+    # What changes in a function costs no process that reads all tests again; a docstring changes nothing in one.
+    assert "3 of 3 tried in place\n" in ran.stderr
+    assert "1 of 1 tried on import\n" in ran.stderr
 
 
 @pytest.mark.slow
@@ -133,7 +138,7 @@ def test_scores_of_one_run_stand_beside_those_of_another() -> None:
 
     first = Scores.of({mutant(verdict, "constant", 1): False, mutant(money, "logic", 1): True})
     later = Scores.of({mutant(money, "logic", 1): False, mutant(money, "constant", 2): False})
-    both = Scores.read(f"{BEGIN}{first.table()}{END}").updated(later)
+    both = Scores.read(first.page()).updated(later)
     assert both.table().splitlines()[2:] == [
         "| `money.py` | 1/1 |  |  | 1/1 |  |  | 100.0 % |",
         "| `verdict.py` | 1/1 |  |  |  |  |  | 100.0 % |",
@@ -149,6 +154,30 @@ def test_what_was_noticed_is_known_while_its_function_stays_as_it_was(tmp_path: 
     write_noticed(tmp_path / "noticed.json", keys)
     assert read_noticed(tmp_path / "noticed.json") == set(keys)
     assert read_noticed(tmp_path / "none.json") == read_noticed(None) == set()
+
+
+def test_a_score_is_kept_until_its_module_or_a_test_of_it_changes(tmp_path: Path) -> None:
+    module, test = DOMAIN / "verdict.py", tmp_path / "test_verdict.py"
+    test.write_text("assert True")
+    made = mutants(module, module.read_text())
+    before, kept = state(made, [test]), Kept(tmp_path / "var/kept.json")
+    assert kept.of(module, before) is None
+    scores = Scores.of(dict.fromkeys(made, False))
+    kept.put(module, before, scores, ["survived: one"])
+    assert kept.of(module, before) == (scores, ["survived: one"])
+    test.write_text("assert 1")
+    assert kept.of(module, state(made, [test])) is None
+    assert state(made[1:], [test]) != state(made, [test]) != before
+    kept.put(module, "another", scores, [])
+    assert kept.of(module, before) is None
+    assert kept.of(module, "another") == (scores, [])
+
+
+def test_the_tests_that_tell_of_a_module_are_there() -> None:
+    told = {file.stem for module in DOMAIN.rglob("*.py") for file in telling(module)}
+    assert {name for names in BESIDE.values() for name in names} <= told
+    assert set(BESIDE) <= {module.stem for module in DOMAIN.rglob("*.py")}
+    assert [file.stem for file in telling(DOMAIN / "money.py")] == ["test_money"]
 
 
 def test_a_score_below_all_is_never_shown_as_all() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ledger.domain.agreement import Agreement
-from ledger.domain.heartbeats import AHEAD_NS, HeartbeatBook, refused
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.heartbeats import HeartbeatBook, refused
+from ledger.domain.instant import MINUTE_NS, SECOND_NS
 from ledger.domain.interval import Interval, union
 from ledger.domain.observation import HeartbeatRow, Reason, RowRejection
 from ledger.domain.window import period_named
@@ -67,7 +67,7 @@ def took(**batches: list[Any]) -> tuple[HeartbeatBook, list[RowRejection]]:
         (
             TERMS,
             beat(),
-            START_NS + 5 * HOUR_NS - AHEAD_NS - 1,
+            START_NS + 5 * HOUR_NS - MINUTE_NS - 1,
             Reason.IN_THE_FUTURE,
             "at",
             "is later than its handing in at 2023-06-14T04:58:59.999999999Z",
@@ -86,8 +86,8 @@ def test_what_an_agreement_does_not_take_is_named(
         assert found.message == message
 
 
-def test_the_longest_one_at_the_last_moment_is_taken() -> None:
-    assert refused(TERMS, beat(), START_NS + 5 * HOUR_NS - AHEAD_NS) is None
+def test_the_longest_one_of_a_clock_a_minute_ahead_is_taken() -> None:
+    assert refused(TERMS, beat(), START_NS + 5 * HOUR_NS - MINUTE_NS) is None
 
 
 def test_a_book_gives_back_what_cannot_be_used_and_keeps_the_rest() -> None:

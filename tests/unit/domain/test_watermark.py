@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.heartbeats import AHEAD_NS
+from ledger.domain.instant import MINUTE_NS
+from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
-from ledger.domain.watermark import Declared
-from tests.unit.domain.samples import document, put
+from ledger.domain.watermark import Declared, closes_by_ns, closes_from_ns, grace_over_ns, vouched
+from ledger.domain.window import period_named
+from ledger.errors import RequestLogUnusable
+from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, document, put
 
 LATE = 2**62
 SAMPLED = {
@@ -52,6 +56,9 @@ def declared(*said: tuple[str, int]) -> Declared:
         (terms(requests=False, samples=True), [(REQUESTS, 5), (SAMPLES, 3)], 3),
         (terms(coverage="heartbeat"), [(HEARTBEATS, 5)], 5),
         (terms(coverage="heartbeat"), [(HEARTBEATS, 5), (REQUESTS, 7)], 7),
+        (terms(), [(REQUESTS, 1)], 1),
+        (terms(coverage="heartbeat"), [(HEARTBEATS, 1)], 1),
+        (terms(coverage="heartbeat"), [], None),
         (terms(coverage="heartbeat", samples=True), [(HEARTBEATS, 5), (REQUESTS, 7)], 5),
     ],
 )
@@ -75,3 +82,41 @@ def test_it_never_goes_back_and_order_changes_nothing(said: list[tuple[str, int]
     shuffled = list(said)
     random.shuffle(shuffled)
     assert declared(*shuffled).watermark_ns(agreement) == declared(*said).watermark_ns(agreement)
+
+
+NOW_NS = 10**18
+
+
+@pytest.mark.parametrize(
+    ("declared", "seen"),
+    [
+        (None, None),
+        ((NOW_NS - 9, NOW_NS), (NOW_NS - 9, NOW_NS)),
+        ((NOW_NS - 9, NOW_NS + MINUTE_NS), (NOW_NS - 9, NOW_NS + MINUTE_NS)),
+        ((NOW_NS - 9, NOW_NS + MINUTE_NS + 1), (NOW_NS - 9, NOW_NS + MINUTE_NS)),
+        ((NOW_NS + MINUTE_NS - 1, NOW_NS + 2 * MINUTE_NS), (NOW_NS + MINUTE_NS - 1, NOW_NS + MINUTE_NS)),
+    ],
+)
+def test_of_a_declaration_only_what_was_there_to_be_seen_counts(
+    declared: tuple[int, int] | None, seen: tuple[int, int] | None
+) -> None:
+    assert vouched(Interval(*declared) if declared else None, NOW_NS) == (Interval(*seen) if seen else None)
+
+
+def test_a_declaration_of_time_to_come_is_refused() -> None:
+    with pytest.raises(RequestLogUnusable, match="declare time once it is over") as refused:
+        vouched(Interval(NOW_NS + MINUTE_NS, NOW_NS + 2 * MINUTE_NS), NOW_NS)
+    assert refused.value.data["field"] == "from"
+
+
+def test_a_period_closes_after_its_grace_and_one_whose_source_is_silent_at_the_latest() -> None:
+    """The example's grace is three days; a source that is waited for has a week."""
+    plain = agreement()
+    waits = agreement(lambda terms: put(terms, "closing", {"when": "watermark", "at_latest": "PT168H"}))
+    period = period_named(plain, "2023-06-14/P1D")
+    end_ns = DAY_NS + 24 * HOUR_NS
+    over_ns, late_ns = end_ns + 72 * HOUR_NS, end_ns + 168 * HOUR_NS
+    assert grace_over_ns(plain, period) == grace_over_ns(waits, period) == over_ns
+    assert (closes_by_ns(plain, period), closes_by_ns(waits, period)) == (over_ns, late_ns)
+    assert [closes_from_ns(waits, period, mark) for mark in (None, end_ns - 1, end_ns)] == [late_ns, late_ns, over_ns]
+    assert closes_from_ns(plain, period, None) == over_ns
