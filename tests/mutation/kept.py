@@ -1,7 +1,7 @@
 """The scores of modules that were tried, so that a run that was stopped goes on where it was.
 
-A score holds for a module and the tests that tell of it, word for word, and for the mutants that are made now. What else
-the tests run (the other modules, what they import) is not asked for: remove the file to try all once more.
+A score holds for a module and the tests that tell of it, word for word, and for the mutants that are made now. What
+else the tests run (other modules, what they import) is not asked for: remove the file to try all once more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Change ``ledger/domain`` in small ways and see whether a test notices: ``python -m tests.mutation.main [PATH ...]``.
 
-Module by module, each by the tests that tell of it; what was tried is kept in ``var/mutation.json``, so that a run that
-was stopped goes on. Prints the survivors, the score of each module and that of all, and ends with 1 if a mutant survived.
+Module by module, each by the tests that tell of it; what was tried is kept in ``var/mutation.json``, so that a run
+that was stopped goes on. Prints the survivors, the score of each module and of all, and ends with 1 if one survived.
 With ``--kind constant`` only constants change. ``--write`` puts the scores into the table in ``CONTRIBUTING.md``. What
 is listed as equivalent is not tried; with ``--equivalent`` nothing else is, and it ends with 1 if a test notices one.
 """
@@ -74,7 +74,7 @@ def _tried(module: Path, said: argparse.Namespace) -> tuple[Scores, Sequence[str
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="*", type=Path, default=[DOMAIN], help="modules or folders; default all of the domain")
+    parser.add_argument("paths", nargs="*", type=Path, default=[DOMAIN], help="modules or folders; default all")
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--tests", nargs="+", type=Path, help="files of tests; default those that tell of each module")
     parser.add_argument("--jobs", type=int, default=2)
