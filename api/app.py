@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from litestar import Litestar, Router
@@ -20,6 +21,7 @@ from api.bodies import bounded_by
 from api.desks import Desks
 from api.edge import LOCAL_ONLY, UNLIMITED, Edge
 from api.embed import pages, summary
+from api.graphql.context import Sources
 from api.graphql.route import create_graphql
 from api.meters import Meters
 from api.parameters import check_query
@@ -48,6 +50,7 @@ from api.rest import (
     webhooks,
     writing,
 )
+from api.served import DEPENDENCIES, Served, served
 from ledger.app.budget_board import BudgetBoard
 from ledger.app.readiness import Health
 from ledger.settings import BODY_TIMEOUT_S, LOOPBACK_HOSTS, EmbedSettings
@@ -131,40 +134,49 @@ def create_app(
     ``TypeError`` for handlers that do not declare their scopes.
     """
     meters = _meters(desks, health)
-    litestar = Litestar(
-        route_handlers=[
-            *HANDLERS,
-            *([] if guests is None else [embed_tokens.make_guest_token]),
-            create_graphql(desks.queries_for, desks.lists_for, desks_for=desks.asked_for),
-            *([] if desks.commands is None else _WRITING),
-            *([] if desks.intake is None else ingest.HANDLERS),
-        ],
-        dependencies={
-            **desks.dependencies(),
-            "caller": Provide(caller_of, sync_to_thread=False),
-            "principal": Provide(principal_of, sync_to_thread=False),
-            "guests": Provide(lambda: guests, sync_to_thread=False),
-            "embed": Provide(lambda: embed or EmbedSettings(), sync_to_thread=False),
-            "health": Provide(lambda: health, sync_to_thread=False),
-            "meters": Provide(lambda: meters, sync_to_thread=False),
-        },
-        guards=[check_scopes],
-        before_request=check_query,
-        exception_handlers={Exception: handle_error},
-        openapi_config=_openapi(),
-        request_class=bounded_by(BODY_TIMEOUT_S if desks.intake is None else desks.intake.settings.body_timeout_s),
-        request_max_body_size=MAX_BODY_BYTES,
-        logging_config=None,
-    )
-    require_declared(litestar)
+    sources = Sources(desks.queries_for, desks.lists_for, desks.asked_for)
     return Edge(
-        litestar,
+        _routes(
+            guests=guests is not None,
+            commands=desks.commands is not None,
+            intake=desks.intake is not None,
+            body_timeout_s=BODY_TIMEOUT_S if desks.intake is None else desks.intake.settings.body_timeout_s,
+        ),
+        Served(desks, health, meters, sources, guests, embed or EmbedSettings()),
         authentication=authentication,
         hosts=hosts,
         rate_limit=rate_limit,
         revision=desks.queries.revision,
         count=meters.answered,
     )
+
+
+@cache
+def _routes(*, guests: bool, commands: bool, intake: bool, body_timeout_s: float) -> Litestar:
+    """Those of each application that has ``guests``, ``commands`` and ``intake``, or has them not."""
+    litestar = Litestar(
+        route_handlers=[
+            *HANDLERS,
+            *([embed_tokens.make_guest_token] if guests else []),
+            create_graphql(lambda request: served(request).graphql),
+            *(_WRITING if commands else []),
+            *(ingest.HANDLERS if intake else []),
+        ],
+        dependencies={
+            **DEPENDENCIES,
+            "caller": Provide(caller_of, sync_to_thread=False),
+            "principal": Provide(principal_of, sync_to_thread=False),
+        },
+        guards=[check_scopes],
+        before_request=check_query,
+        exception_handlers={Exception: handle_error},
+        openapi_config=_openapi(),
+        request_class=bounded_by(body_timeout_s),
+        request_max_body_size=MAX_BODY_BYTES,
+        logging_config=None,
+    )
+    require_declared(litestar)
+    return litestar
 
 
 def _meters(desks: Desks, health: Health) -> Meters:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-from litestar.di import NamedDependency, Provide
 
 from api.graphql.context import AskedDesks
 from api.receiving import Intake
 from ledger.app.access import Principal
-from ledger.app.claims import ClaimDesk
 from ledger.app.commands import Commands
 from ledger.app.credit_changes import CreditDesk
 from ledger.app.exclusions import ExclusionDesk
@@ -19,7 +14,6 @@ from ledger.app.lists import Lists
 from ledger.app.quality import QualityDesk
 from ledger.app.queries import Queries
 from ledger.app.tlog import PublicLog
-from ledger.app.visible import VisibleQueries
 from ledger.app.webhook_desk import WebhookDesk
 from ledger.ingest.facts import read_facts
 
@@ -53,39 +47,3 @@ class Desks:
             return AskedDesks(quality=quality)
         commands = self.commands.of_tenant(principal.tenant)
         return AskedDesks(commands.claims, commands.charges, quality)
-
-    def _claim_desk(self, principal: NamedDependency[Principal]) -> ClaimDesk | None:
-        return self.asked_for(principal).claims
-
-    def dependencies(self) -> dict[str, Provide]:
-        """Litestar's dependencies: each desk under its name, as the tenant of the principal has it; ``seen`` is what
-        the principal may see of ``queries``."""
-        of_tenants = ("queries", "public_log", "credit_desk", "webhooks", "commands", "exclusion_desk")
-        return {name: _of_tenant(getattr(self, name)) for name in of_tenants if getattr(self, name) is not None} | {
-            "seen": Provide(_seen_by, sync_to_thread=False),
-            "lists": Provide(_lists, sync_to_thread=False),
-            "quality_desk": Provide(_quality_desk, sync_to_thread=False),
-            "claim_desk": Provide(self._claim_desk, sync_to_thread=False),
-            # It serves every tenant: what it counts and bounds is the server's.
-            "intake": Provide(lambda: self.intake, sync_to_thread=False),
-        }
-
-
-def _of_tenant(desk: Any) -> Provide:
-    def provide(principal: NamedDependency[Principal]) -> Any:
-        return desk.of_tenant(principal.tenant)
-
-    made: Callable[..., Any] = provide
-    return Provide(made, sync_to_thread=False)
-
-
-def _seen_by(principal: NamedDependency[Principal], queries: NamedDependency[Queries]) -> VisibleQueries:
-    return VisibleQueries(queries, principal)
-
-
-def _lists(queries: NamedDependency[Queries]) -> Lists:
-    return Lists(queries.database)
-
-
-def _quality_desk(queries: NamedDependency[Queries]) -> QualityDesk:
-    return QualityDesk(queries.database, read_facts)

@@ -22,6 +22,7 @@ from api.auth.callers import LOCAL_OPERATOR, TENANT_HEADER, Authentication, Call
 from api.auth.guard import is_public
 from api.auth.rate import RateLimit
 from api.finishing import READING, REQUEST_ID, Answer, Forward, etag_of, finished, header_values
+from api.lifespan import acknowledge
 from api.problems import (
     PROBLEM_MEDIA_TYPE,
     CrossSiteRequest,
@@ -31,6 +32,7 @@ from api.problems import (
     problem_headers,
     problem_of,
 )
+from api.served import SERVED, Served
 from api.shared_reads import SharedReads
 from ledger.app.access import ANONYMOUS, Principal
 from ledger.app.queries import Revision
@@ -65,6 +67,7 @@ class Edge:
     def __init__(
         self,
         app: Litestar,
+        served: Served | None = None,
         *,
         authentication: Authentication = LOCAL_ONLY,
         hosts: Iterable[str] = LOOPBACK_HOSTS,
@@ -72,9 +75,10 @@ class Edge:
         revision: Callable[[], Revision] | None = None,
         count: Count = lambda *_: None,
     ) -> None:
-        """``revision`` tells the present state of things; without it no answer is kept. ``count`` is told of every
-        answer."""
+        """``served`` is what the routes answer from. ``revision`` tells the present state of things; without it no
+        answer is kept. ``count`` is told of every answer."""
         self.app = app
+        self.served = served
         self._count = count
         self._revision = None if revision is None else SharedReads(revision)
         self._kept = KeptAnswers()
@@ -93,7 +97,7 @@ class Edge:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "there are no websockets here"})
         else:
-            await self.app(scope, receive, send)
+            await acknowledge(receive, send)
 
     def _tell(self, scope: HTTPScope, answer: Answer, seconds: float) -> None:
         method = scope["method"] if scope["method"] in READING + WRITING else "other"
@@ -142,7 +146,7 @@ class Edge:
                 guest_origin = error.guest_origin
         else:
             answer, principal = Answer(forward=forward), caller.principal
-            inner["auth"], inner["user"] = principal, caller
+            inner["auth"], inner["user"], inner["state"] = principal, caller, {SERVED: self.served}
             if reading:
                 answer = await self._read(inner, principal, receive, forward)
             else:

@@ -10,6 +10,7 @@ import logging
 from http import HTTPStatus
 from typing import Any, Final
 
+from api.lifespan import acknowledge
 from ledger.app.witness import Witness
 from ledger.errors import (
     BadInput,
@@ -47,7 +48,7 @@ class WitnessApp:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
+            await acknowledge(receive, send)
         elif scope["type"] == "http":
             status, media_type, body = await self._answer(scope, receive)
             headers = [(b"content-type", media_type.encode()), (b"content-length", b"%d" % len(body))]
@@ -88,14 +89,6 @@ async def _read(receive: Any) -> bytes | None:
             return None
         if not message.get("more_body", False):
             return bytes(body)
-
-
-async def _lifespan(receive: Any, send: Any) -> None:
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
 
 
 def _text(status: int, message: str) -> tuple[int, str, bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar
 
@@ -71,6 +71,16 @@ class AskedDesks:
 
 
 NO_DESKS = AskedDesks()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the answers of one server come from. What ends in ``_for`` gives what the principal's tenant has."""
+
+    queries_for: Callable[[Principal], Queries]
+    lists_for: Callable[[Principal], ListsAsked]
+    desks_for: Callable[[Principal], AskedDesks] = lambda _principal: NO_DESKS
+    latency_cache: LatencyCache = field(default_factory=LatencyCache)
 
 
 class RequestContext:

@@ -19,13 +19,11 @@ from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from api.auth.guard import AUTHENTICATED, SCOPES
-from api.graphql.context import NO_DESKS, AskedDesks, ListsAsked, RequestContext
+from api.graphql.context import RequestContext, Sources
 from api.graphql.errors import LimitExceeded, RequestUnusable, present_all
 from api.graphql.limits import Limits
 from api.graphql.schema import RoleSchema, schemas_within
 from ledger.app.access import Principal
-from ledger.app.queries import Queries
-from ledger.app.sla_report import LatencyCache
 from ledger.domain.canonical import parse_json
 from ledger.errors import NotCanonical, Unauthenticated
 
@@ -46,21 +44,18 @@ class GraphQLRequest:
 
 
 def create_graphql(
-    queries_for: Callable[[Principal], Queries],
-    lists_for: Callable[[Principal], ListsAsked],
+    sources_of: Callable[[Request[Any, Any, Any]], Sources],
     *,
-    desks_for: Callable[[Principal], AskedDesks] = lambda _principal: NO_DESKS,
     now_ns: Callable[[], int] = time.time_ns,
     strict: bool = False,
     limits: Limits | None = None,
 ) -> HTTPRouteHandler:
-    """The route handler. What ends in ``_for`` gives what the principal's tenant has.
+    """The route handler; ``sources_of`` tells where the answer to a request comes from.
 
     Where ``strict`` is set, or a request asks for it, one forbidden field refuses the whole operation. The handler
     takes the dependency ``principal``; without one the answer is 401.
     """
     schemas = schemas_within(limits or Limits())
-    latency_cache = LatencyCache()
 
     @post(
         PATH,
@@ -81,13 +76,14 @@ def create_graphql(
             raise Unauthenticated("GraphQL needs credentials; send them in the Authorization header")
         _require_json(request)
         asked = read_request(body, schemas.limits)
+        sources = sources_of(request)
         context = RequestContext(
             principal,
-            queries_for(principal),
-            lists_for(principal),
+            sources.queries_for(principal),
+            sources.lists_for(principal),
             now_ns=now_ns,
-            latency_cache=latency_cache,
-            desks=desks_for(principal),
+            latency_cache=sources.latency_cache,
+            desks=sources.desks_for(principal),
             operation_name=asked.operation_name,
             strict=strict or asked.strict,
         )

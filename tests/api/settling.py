@@ -50,11 +50,11 @@ def as_(services: Services) -> As:
         intake=Intake(services.database, services.attestor, services.clock, IngestSettings()),
     )
     health = Health(services.database, schema_state=services.schema_state, chain_status=services.chain_status)
-    app = create_app(desks, health=health).app
+    app = create_app(desks, health=health)
 
     def client(role: Role, sla_ids: frozenset[str] | None = None) -> Client:
         caller = Caller(Principal(f"the {role}", "default", ROLE_SCOPES[role], sla_ids))
-        edge = Edge(app, authentication=Authentication(caller, {}, lambda _text: ""))
+        edge = Edge(app.app, app.served, authentication=Authentication(caller, {}, lambda _text: ""))
         return TestClient(edge, base_url="http://127.0.0.1")
 
     return client

@@ -30,7 +30,7 @@ def as_(app: Edge) -> As:
         held = frozenset(scopes) if role is None else ROLE_SCOPES[role]
         principal = Principal("somebody", "default", held, sla_ids)
         caller = Caller(principal)
-        edge = Edge(app.app, authentication=Authentication(caller, {}, lambda _text: ""))
+        edge = Edge(app.app, app.served, authentication=Authentication(caller, {}, lambda _text: ""))
         return TestClient(edge, base_url="http://127.0.0.1")
 
     return client
@@ -248,7 +248,7 @@ class TestCreditLines:
 
     def test_another_tenant_has_none_of_it(self, app: Edge, line_id: str) -> None:
         caller = replace(LOCAL_OPERATOR, principal=replace(LOCAL_OPERATOR.principal, tenant="another"))
-        edge = Edge(app.app, authentication=Authentication(caller, {}, lambda _text: ""))
+        edge = Edge(app.app, app.served, authentication=Authentication(caller, {}, lambda _text: ""))
         with TestClient(edge, base_url="http://127.0.0.1") as client:
             assert walk(client, "/v1/credit-lines") == []
             assert walk(client, "/v1/violations") == []

@@ -11,6 +11,7 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.testing import TestClient
 
+from api.graphql.context import Sources
 from api.graphql.limits import Limits
 from api.graphql.route import create_graphql
 from api.problems import handle_error
@@ -120,8 +121,9 @@ def asker_over(ledger: Any, **options: Any) -> Iterator[Asker]:
         return Queries(database, bundles=ledger, chain_status=lambda: ledger.chain, now_ns=lambda: NOW_NS)
 
     who: list[Principal | None] = [OPERATOR]
+    sources = Sources(queries_for, lambda _: VIOLATIONS)
     app = Litestar(
-        [create_graphql(queries_for, lambda _: VIOLATIONS, now_ns=lambda: NOW_NS, **options)],
+        [create_graphql(lambda _request: sources, now_ns=lambda: NOW_NS, **options)],
         dependencies={"principal": Provide(lambda: who[0], sync_to_thread=False)},
         exception_handlers={Exception: handle_error},
         openapi_config=None,
