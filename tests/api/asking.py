@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from litestar.testing import TestClient
 
 from api.auth.guard import is_public, needed_scopes
@@ -18,7 +19,8 @@ from ledger.app.access import Role, Scope
 from ledger.app.keys import make_key
 from ledger.domain.instant import SECOND_NS
 from ledger.settings import AuthMode, AuthSettings
-from tests.api.conftest import FIRST_NS, Counted, Ledger, app_over
+from tests.api.filled import FIRST_NS, Counted, Ledger
+from tests.api.serving import app_over
 from tests.support import identity_provider as idp
 
 
@@ -79,6 +81,13 @@ class World:
     def token(self, **changes: Any) -> str:
         """An access token of the identity provider."""
         return idp.token(idp.claims(self.clock.ns, **changes))
+
+
+@pytest.fixture
+def client_of_world(world: World) -> Iterator[TestClient[Any]]:
+    """For a module to name ``client``; anybody who may ask the world asks by it."""
+    with world.client() as client:
+        yield client
 
 
 def bearer(text: str, **more: str) -> dict[str, str]:

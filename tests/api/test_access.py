@@ -17,23 +17,13 @@ from api.auth.guests import GuestTokens
 from api.edge import MAX_BODY_BYTES, Edge
 from ledger.app.access import ROLE_SCOPES, Role, Scope
 from ledger.settings import AuthMode
-from tests.api.asking import World, ask, bearer, every_route, fill, public_paths
-from tests.api.conftest import Ledger
+from tests.api.asking import World, ask, bearer, client_of_world, every_route, fill, public_paths
+from tests.api.filled import Ledger
 from tests.support import identity_provider as idp
 
 Client = TestClient[Any]
 ORIGIN = "https://portal.example"
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[Client]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 def guest(world: World, key: str, guests: GuestTokens | None = None) -> str:

@@ -14,7 +14,7 @@ import yaml
 from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.api.conftest import Ledger
+from tests.api.filled import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "examples/alerts.yml"

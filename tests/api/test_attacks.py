@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,25 +14,15 @@ from litestar.testing import TestClient
 
 from api.parameters import encode_cursor
 from ledger.app.access import AGREEMENT_SCOPES, METRIC_SCOPES, Role, Scope
-from tests.api.asking import ABOUT_ONE, GRAPHQL, World, ask, bearer, every_route
-from tests.api.conftest import Ledger
+from tests.api.asking import ABOUT_ONE, GRAPHQL, World, ask, bearer, client_of_world, every_route
+from tests.api.filled import Ledger
 
 Client = TestClient[Any]
 PAIRS = ("?sla_id={sla_id}", "?sla_id={sla_id}&period=2023-12-01/P1D", "?statement_id={statement_id}")
 PERIOD = "?period=2023-12-01/P1D"
 COUNTS = {"good": 8_642_097, "valid": 8_642_311, "bad": 214, "worst": 7_531_086}
 """Figures that occur nowhere else; 214 is looked for as a member's value alone."""
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[Client]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 def ids_of(sla_id: str) -> dict[str, str]:

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
 from ledger.app.access import Role
-from tests.api.asking import World, bearer
-from tests.api.conftest import Ledger
+from tests.api.asking import World, bearer, client_of_world
+from tests.api.filled import Ledger
 
 PERIOD = "2023-12-01/P1D"
 QUERY = """query ($id: ID!, $window: String) { budgets(slaId: $id, window: $window) {
     objective period counted bad allowed { numerator denominator } remaining { decimal } burnt { numerator denominator }
     exhausted burns { window bad valid rate { decimal } exhaustion exhaustedAt } } }"""
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[TestClient[Any]]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,18 @@ import yaml
 from litestar.testing import TestClient
 
 from ledger.app.access import ROLE_SCOPES, Role, Scope
-from tests.api.asking import ABOUT_A_PERIOD, ABOUT_ONE, GRAPHQL, World, ask, bearer, body_of, every_route
-from tests.api.conftest import EXAMPLE, REGISTRY, TRACE, Ledger
+from tests.api.asking import (
+    ABOUT_A_PERIOD,
+    ABOUT_ONE,
+    GRAPHQL,
+    World,
+    ask,
+    bearer,
+    body_of,
+    client_of_world,
+    every_route,
+)
+from tests.api.filled import EXAMPLE, REGISTRY, TRACE, Ledger
 from tests.support.canaries import CANARIES, SPELLINGS, canary_document, found_in
 
 Client = TestClient[Any]
@@ -34,17 +43,7 @@ QUERIES = (
     "?size=1",
 )
 ACCEPTED = ("*/*", "text/csv", "application/problem+json", "text/html")
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[Client]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 @pytest.fixture

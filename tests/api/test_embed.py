@@ -20,7 +20,8 @@ from ledger.domain import naming
 from ledger.domain.naming import windows_stream
 from ledger.errors import NotFound, SettingInvalid
 from ledger.settings import EmbedSettings
-from tests.api.conftest import EXAMPLE, FIRST, FIRST_NS, Ledger, app_over, objective
+from tests.api.filled import EXAMPLE, FIRST, FIRST_NS, Ledger, objective
+from tests.api.serving import app_over
 
 Client = TestClient[Any]
 HOUR_NS = 3600 * 10**9

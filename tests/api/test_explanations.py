@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,21 +10,11 @@ from litestar.testing import TestClient
 
 from ledger.app.access import Role
 from ledger.app.explanation import read_explanation
-from tests.api.asking import World, bearer
-from tests.api.conftest import Ledger
+from tests.api.asking import World, bearer, client_of_world
+from tests.api.filled import Ledger
 
 Client = TestClient[Any]
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[Client]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +9,8 @@ from litestar.testing import TestClient
 
 from ledger.app.access import Role, Scope
 from ledger.domain import naming
-from tests.api.asking import ABOUT_A_PERIOD, World, bearer
-from tests.api.conftest import FIRST_NS, Ledger
+from tests.api.asking import ABOUT_A_PERIOD, World, bearer, client_of_world
+from tests.api.filled import FIRST_NS
 
 Client = TestClient[Any]
 PERIOD = "2023-12-01/P1D"
@@ -22,17 +20,7 @@ FAULTS = """query ($sla: ID!, $first: Int!, $after: String, $state: String) {
     pageInfo { hasNextPage endCursor }
   }
 }"""
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[Client]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +10,8 @@ from litestar.testing import TestClient
 
 from ledger.app.access import Role
 from ledger.store.database import SqliteDatabase
-from tests.api.asking import ABOUT_ONE, World, bearer, body_of
-from tests.api.conftest import EXAMPLE, Ledger
+from tests.api.asking import ABOUT_ONE, World, bearer, body_of, client_of_world
+from tests.api.filled import EXAMPLE
 from tests.support.canaries import canary_document
 
 Client = TestClient[Any]
@@ -23,17 +21,7 @@ LINES = """query ($first: Int!, $after: String) {
     pageInfo { hasNextPage endCursor }
   }
 }"""
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[Client]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 @pytest.fixture

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
 from ledger.app.access import AGREEMENT_SCOPES, ROLE_SCOPES, Role, Scope
-from tests.api.asking import World, bearer, every_route, fill
-from tests.api.conftest import Ledger
+from tests.api.asking import World, bearer, client_of_world, every_route, fill
 
 Client = TestClient[Any]
 ORIGIN = "https://portal.example"
 VIEWER = sorted(ROLE_SCOPES[Role.OPERATIONS_VIEWER])
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[Client]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 def ask(client: Client, key: str, agreements: list[str], **changes: Any) -> Any:

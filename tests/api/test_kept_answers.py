@@ -11,7 +11,7 @@ from api.answers import ENTRY_BYTES, KeptAnswer, KeptAnswers, Place
 from api.edge import Edge
 from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.queries import Revision
-from tests.api.conftest import Ledger
+from tests.api.filled import Ledger
 
 NOW: Revision = (1, 0)
 VIEWER = Principal("a", "alice", ROLE_SCOPES[Role.OPERATIONS_VIEWER])

@@ -18,7 +18,7 @@ from ledger.app.budget_board import FRESH_S, SPEND_S, BudgetBoard
 from ledger.app.queries import Queries
 from ledger.app.readiness import Health
 from ledger.errors import Unavailable
-from tests.api.conftest import Ledger
+from tests.api.filled import Ledger
 
 
 def samples(client: TestClient[Any]) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:

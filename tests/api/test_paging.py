@@ -13,7 +13,7 @@ from litestar.testing import TestClient
 
 from api.parameters import decode_cursor, encode_cursor
 from ledger.errors import CursorInvalid
-from tests.api.conftest import DAY_NS, FIRST_NS
+from tests.api.filled import DAY_NS, FIRST_NS
 
 Client = TestClient[Any]
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from litestar.testing import TestClient
 
 from ledger.app.access import Role
-from tests.api.asking import World, bearer
-from tests.api.conftest import Ledger
+from tests.api.asking import World, bearer, client_of_world
 
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
-
-
-@pytest.fixture
-def client(world: World) -> Iterator[TestClient[Any]]:
-    with world.client() as client:
-        yield client
+client = client_of_world
 
 
 def test_a_viewer_sees_what_the_periods_wait_for(client: TestClient[Any], world: World) -> None:

@@ -8,7 +8,7 @@ import pytest
 from litestar.testing import TestClient
 
 from api.problems import problem_of
-from tests.api.conftest import app_over
+from tests.api.serving import app_over
 
 Client = TestClient[Any]
 SLA = "0x" + "00" * 32

@@ -16,7 +16,7 @@ from ledger.domain.canonical import canonical_bytes, parse_json
 from ledger.domain.events import PAYLOAD_PREFIX
 from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.verify import verify_inclusion
-from tests.api.conftest import TRACE
+from tests.api.filled import TRACE
 from tests.conformance.samples import erasable, window
 
 Client = TestClient[Any]

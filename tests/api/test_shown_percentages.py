@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.conftest import FIRST, Ledger, objective
+from tests.api.filled import FIRST, Ledger, objective
 
 PERIOD = f"{FIRST}/P1D"
 QUERY = """query ($id: ID!) {

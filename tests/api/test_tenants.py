@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,8 @@ from litestar.testing import TestClient
 
 from ledger.app.access import Role
 from tests.api.asking import World, ask, bearer, every_route, public_paths
-from tests.api.conftest import Ledger
 
 Client = TestClient[Any]
-
-
-@pytest.fixture
-def world(ledger: Ledger, tmp_path: Path) -> World:
-    return World(ledger, tmp_path)
 
 
 @pytest.fixture

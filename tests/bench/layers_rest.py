@@ -65,7 +65,7 @@ def rest_ratio() -> dict[str, float]:
 def fill(folder: Path) -> None:
     """A data directory with one agreement and ``STATEMENTS`` proved and anchored statements."""
     from ledger.wiring import create_data
-    from tests.api.conftest import Ledger
+    from tests.api.filled import Ledger
 
     services = create_data(folder, key_cache=folder.parent / "keys", notify=lambda _: None)
     ledger = Ledger(services.database)

@@ -7,7 +7,7 @@ from typing import Any
 from ledger.app.budget_board import BudgetBoard
 from ledger.app.queries import Queries
 from ledger.app.readiness import Health, SchemaState
-from tests.api.conftest import Ledger
+from tests.api.filled import Ledger
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
 
