@@ -26,7 +26,8 @@ from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS
 from ledger.domain.observation import RowRejection
 from ledger.errors import BadInput
 
-_SCRAPED = frozenset({COUNTERS, HISTOGRAMS})
+SCRAPED = frozenset({COUNTERS, HISTOGRAMS})
+"""The kinds of logs that rounds have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def terms_at(tx: Transaction, sla_id: str, attestor: Attestor, at_ns: int) -> Ag
 
 def longest_silence_s(agreement: Agreement) -> int:
     """How long the rounds of an agreement may be apart. Raises ``BadInput`` where nothing is counted from any."""
-    if not _SCRAPED & {each.source.kind for each in agreement.objectives}:
+    if not SCRAPED & {each.source.kind for each in agreement.objectives}:
         raise BadInput(
             "no objective of this agreement is counted from counters or histograms, so no scrape says anything of it; "
             "`sla-ledger collect` records scrapes as evidence"
@@ -121,7 +122,7 @@ def _since_ns(tx: Transaction, earlier: EarlierBatches, mark: Mark, silent_s: in
         for event in reversed(events):
             if event.occurred_at_ns < from_ns:
                 return None
-            before = read_mark(tx.batches.get(event.payload["digest"])) if format_by(event) in _SCRAPED else None
+            before = read_mark(tx.batches.get(event.payload["digest"])) if format_by(event) in SCRAPED else None
             if before is None or not before.whole or before.targets != mark.targets or before.at_ns >= mark.at_ns:
                 continue
             return before.at_ns if from_ns <= before.at_ns else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 
 import click
 
+from ledger.app.scrape_restarts import restarting
 from ledger.app.scraping import RecordedRound, Round, longest_silence_s, record_round, terms_at
 from ledger.cli.looking import ONCE, every_option, looks, seconds
 from ledger.cli.opening import chosen_of
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
-from ledger.cli.output import note
+from ledger.cli.output import note, visible
 from ledger.domain.agreement import Agreement
 from ledger.domain.instant import format_instant_ns
 from ledger.errors import BadInput, DataDirectoryInvalid, SlaLedgerError
@@ -81,7 +82,7 @@ def scrape(
                 note(f"sla-ledger: {error.message}")
                 continue
             complete = recorded.complete is not None
-            _report(found, recorded, as_json=as_json)
+            _report(found, recorded, scraper.restarting(), as_json=as_json)
     return 1 if once and not complete else 0
 
 
@@ -108,6 +109,11 @@ class _Scraper:
             read_mark=read_mark,
         )
         return found, recorded
+
+    def restarting(self) -> list[str]:
+        services = self.services
+        database = services.database.of_tenant(self.tenant)
+        return restarting(database, self.sla_id, attestor=services.attestor, read_rows=read_facts, read_mark=read_mark)
 
     def require_often_enough(self, every_s: int) -> None:
         """Raises ``BadInput`` where no round could ever continue the one before it."""
@@ -142,7 +148,7 @@ def _named(targets: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _report(found: Round, recorded: RecordedRound, *, as_json: bool) -> None:
+def _report(found: Round, recorded: RecordedRound, warnings: Sequence[str], *, as_json: bool) -> None:
     complete = recorded.complete
     document: dict[str, Any] = {
         "at": format_instant_ns(found.mark.at_ns),
@@ -151,6 +157,7 @@ def _report(found: Round, recorded: RecordedRound, *, as_json: bool) -> None:
         "rejected": {kind: batch.counts.rejected_total for kind, batch in recorded.batches.items()},
         "digests": {kind: batch.digest for kind, batch in recorded.batches.items()},
         "problems": list(found.problems),
+        "warnings": list(warnings),
     }
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False))
@@ -158,5 +165,5 @@ def _report(found: Round, recorded: RecordedRound, *, as_json: bool) -> None:
     rows = ", ".join(f"{count} readings of {kind}" for kind, count in document["rows"].items())
     since = "nothing is shown to be complete" if complete is None else f"complete from {document['complete_from']}"
     click.echo(f"{document['at']}  {rows}; {since}")
-    for problem in found.problems:
-        click.echo(f"  {problem}")
+    for said in (*found.problems, *warnings):
+        click.echo(f"  {visible(said)}")

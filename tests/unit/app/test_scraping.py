@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ledger.app.earlier_batches import declared_by
 from ledger.app.observations import record_observations
+from ledger.app.scrape_restarts import ROUNDS, restarting
 from ledger.app.scraping import RecordedRound, longest_silence_s, record_round
 from ledger.domain.instant import DAY_NS, HOUR_NS, MINUTE_NS
 from ledger.domain.interval import Interval
@@ -21,7 +22,7 @@ from ledger.domain.observation import Reason
 from ledger.domain.window import Cell, WindowState
 from ledger.errors import BadInput, ImplausibleCounts, RequestLogUnusable, TargetUnavailable
 from ledger.ingest.facts import read_facts
-from ledger.ingest.prometheus import TEXT
+from ledger.ingest.prometheus import OPENMETRICS, TEXT
 from ledger.ingest.scrape import Exposition
 from ledger.ingest.scraped_facts import read_mark, read_round
 from tests.unit.app.conftest import Desk
@@ -52,11 +53,13 @@ def buckets(*counts: int) -> str:
     )
 
 
-def scrape(of: Desk, hours: float, *answers: Said, names: Iterable[str] = (A, B)) -> RecordedRound:
+def scrape(
+    of: Desk, hours: float, *answers: Said, names: Iterable[str] = (A, B), media_type: str = TEXT
+) -> RecordedRound:
     """A round so many hours into the day, recorded a second later."""
     at_ns = of.period.interval.start_ns + round(hours * HOUR_NS)
     said = {
-        name: TargetUnavailable("is down") if each is None else Exposition(TEXT, each.encode())
+        name: TargetUnavailable("is down") if each is None else Exposition(media_type, each.encode())
         for name, each in zip(names, answers, strict=False)
     }
     of.clock.now = max(of.clock.now, at_ns) if of.clock.now > at_ns + DAY_NS else at_ns + 10**9
@@ -209,6 +212,52 @@ def test_the_same_round_again_counts_once() -> None:
     again = scrape(of, 1, text(7), text(0))
     assert again.complete is not None
     assert judge(over(of))[0].cells == (Cell(7, 0),)
+
+
+def told(of: Desk) -> list[str]:
+    """What the operator is told of processes that begin anew."""
+    return restarting(
+        of.database, of.register().sla_id, attestor=of.attestor, read_rows=read_facts, read_mark=read_mark
+    )
+
+
+def test_several_workers_behind_one_address_are_told_and_one_restart_is_not() -> None:
+    of = ledger()
+    scrape(of, 0, text(900, 3), text(50))
+    scrape(of, 1, text(910, 3), text(5))
+    assert told(of) == [], "b restarted once"
+    for at in range(2, 8):
+        # Two workers of a take turns.
+        scrape(of, at, text(20 + at if at % 2 else 920 + at), text(5 + at))
+    (said,) = told(of)
+    assert said.startswith(f"{A}: began anew 3 times in 8 readings ({TOTAL}): its process restarts")
+    assert "or several answer behind this address" in said
+    # Once each has an address of its own it is passed over after as many rounds as are looked at.
+    for at in range(ROUNDS):
+        scrape(of, 8 + at / 10, text(1000 + at), text(100 + at))
+    assert told(of) == []
+
+
+def test_a_start_that_goes_back_is_told_at_once() -> None:
+    of = ledger()
+    for at, start_s in enumerate((1_686_000_000, 1_686_500_000, 1_686_000_000)):
+        said = "".join(
+            f"# TYPE {name} counter\n{name}_total {100 + at}\n{name}_created {start_s}\n"
+            for name in (TOTAL.removesuffix("_total"), ERRORS.removesuffix("_total"))
+        )
+        scrape(of, at, f"{said}# EOF\n", names=[A], media_type=OPENMETRICS)
+        assert len(told(of)) == (at == 2)
+    (warning,) = told(of)
+    assert warning.startswith(f"{A}: several processes answer behind this address ({ERRORS}, one of 2 series, began")
+
+
+def test_buckets_that_take_turns_are_told_like_counters() -> None:
+    of = ledger(OBJECTIVES[1])
+    for at in range(7):
+        worker = 100 * (at % 2)
+        scrape(of, at, buckets(*[worker + at] * 3) + "\n", names=[A])
+    (said,) = told(of)
+    assert said.startswith(f"{A}: began anew 3 times in 7 readings ({LATENCY})")
 
 
 def test_a_counter_that_cannot_be_blocks_its_period_and_is_not_passed_over() -> None:

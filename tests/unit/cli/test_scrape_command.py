@@ -78,6 +78,23 @@ def test_rounds_are_recorded_and_continue_each_other(
     assert "answered 503" in shown
 
 
+def test_workers_that_take_turns_behind_one_address_are_told(
+    data: Path, exporters: tuple[Exporter, Exporter], capsys: pytest.CaptureFixture[str]
+) -> None:
+    exporter, _ = exporters
+    named = ["--data", str(data), "--target", exporter.url, "--once"]
+    for total in (900, 20, 901, 21, 902):
+        exporter.answer = answers(text(total))
+        main(["scrape", *named])
+    assert "began anew" not in capsys.readouterr().out
+    exporter.answer = answers(text(22))
+    assert main(["scrape", *named, "--json"]) == 0
+    (said,) = json.loads(capsys.readouterr().out)["warnings"]
+    assert "began anew 3 times in 6 readings" in said
+    assert main(["scrape", *named]) == 0
+    assert f"  {exporter.url.removeprefix('http://').removesuffix('/metrics')}: began anew" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
