@@ -18,8 +18,8 @@ from ledger.app.evidence import Anchor, Anchored, Attestor, IncidentProof, Recor
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
 from ledger.app.retrying import pause_s
-from ledger.app.stages import recorded_before, wait_for_turn
 from ledger.app.statements import issued_event, proved_before
+from ledger.app.turns import recorded_before, wait_for_turn
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import attestation_stream

@@ -19,7 +19,8 @@ from ledger.domain.canonical import canonical_bytes
 from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import attestation_stream
-from ledger.domain.window import Window, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import Window
 
 
 @dataclass(frozen=True, slots=True)

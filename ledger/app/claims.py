@@ -31,8 +31,8 @@ from ledger.domain.naming import (
     observations_stream,
     violation_id,
 )
+from ledger.domain.period_names import period_named
 from ledger.domain.violations import violations
-from ledger.domain.window import period_named
 from ledger.errors import ClaimRefused, IdempotencyConflict, NotFound
 
 Filed = Mapping[str, Any]

@@ -17,8 +17,8 @@ from ledger.domain.events import NewEvent, StoredEvent
 from ledger.domain.instant import Clock, format_instant_ns
 from ledger.domain.lifecycle import Terms
 from ledger.domain.naming import closing_stream
+from ledger.domain.period_names import period_named
 from ledger.domain.watermark import closes_by_ns, closes_from_ns, grace_over_ns
-from ledger.domain.window import period_named
 from ledger.errors import ClosingFailed, PeriodNotOver, SlaLedgerError, VersionConflict
 
 

@@ -31,9 +31,9 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.instant import Clock
 from ledger.domain.lifecycle import check_amendment
+from ledger.domain.period_names import period_named
 from ledger.domain.schema import fail
 from ledger.domain.termination import Notice, unsigned_notice
-from ledger.domain.window import period_named
 from ledger.errors import AgreementNotSigned, NotFound, VersionConflict
 
 EVM_SIGNATURE_BYTES: Final = 65

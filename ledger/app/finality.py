@@ -14,7 +14,7 @@ from ledger.domain.claims import accepts_until_ns
 from ledger.domain.events import NewEvent
 from ledger.domain.instant import Clock
 from ledger.domain.naming import closing_stream, finality_stream, statement_stream
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import ClosingFailed, SlaLedgerError, VersionConflict
 
 _PAGE = 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ledger.app.attestations import anchored, proved
 from ledger.app.outbox import Stage
 from ledger.app.ports import Database, Transaction
-from ledger.app.stages import recorded_before
 from ledger.app.statements import issued_event
+from ledger.app.turns import recorded_before
 from ledger.domain.restatement import carries_proof
 from ledger.errors import Refused
 

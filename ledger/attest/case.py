@@ -24,12 +24,13 @@ from ledger.domain.calendar import Period
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.indicators import REQUESTS
 from ledger.domain.methods.registry import unit_of
+from ledger.domain.period_names import period_named
 from ledger.domain.proration import terms_for
 from ledger.domain.restatement import carries_proof
 from ledger.domain.settlement import may_leave_undecided, unattested_reasons
 from ledger.domain.termination import Notice
 from ledger.domain.verdict import ObjectiveResult, ObjectiveState
-from ledger.domain.window import coverage_ok, period_named
+from ledger.domain.window import coverage_ok
 from ledger.errors import BundleCheckFailed
 
 

@@ -23,8 +23,8 @@ from ledger.domain.instant import DAY_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import RequestRow
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import Settlement
-from ledger.domain.window import period_named
 from ledger.errors import BadInput, StorageUnavailable
 from ledger.ingest.agreement_yaml import parse_agreement, parse_document
 from ledger.ingest.request_log import RequestLog

@@ -16,7 +16,7 @@ from ledger.cli.output import note, print_json
 from ledger.cli.transfer import writing
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import BadInput
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services

@@ -26,10 +26,10 @@ from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES, REQUESTS, SAM
 from ledger.domain.money import format_minor_units
 from ledger.domain.observation import VerdictCounts
 from ledger.domain.own_recovery import with_own_recoveries
+from ledger.domain.period_names import period_named
 from ledger.domain.samples import SampleBook
 from ledger.domain.settlement import Settlement
 from ledger.domain.settlement import settle as settle_period
-from ledger.domain.window import period_named
 from ledger.errors import BadInput
 from ledger.ingest.charges_yaml import load_charges_file
 from ledger.ingest.request_log import open_request_log

@@ -22,9 +22,9 @@ from ledger.domain.largest_credit import Bounds, excess
 from ledger.domain.money import digits
 from ledger.domain.objective import Objective, Scope
 from ledger.domain.objective_shapes import DECIMAL
+from ledger.domain.period_names import parse_period_name, period_named
 from ledger.domain.proration import share_of_time
 from ledger.domain.schema import ListOf, Object, OneOf, Text, convert, fail
-from ledger.domain.window import parse_period_name, period_named
 from ledger.errors import ChargesRefused
 
 MAX_LINES = 1000

@@ -24,7 +24,7 @@ from ledger.domain.observation import (
     one_by_one,
 )
 from ledger.domain.outcome import OUTCOME_BITS, ExcludedTime, LeftOut, OutcomeRule, only, repeated_failures
-from ledger.domain.window import Cell, Window, WindowState, period_at
+from ledger.domain.window import Cell, Window, WindowState
 from ledger.domain.window_inputs import Conflict, with_conflicts
 
 
@@ -346,7 +346,7 @@ class Evaluator:
     def _find_period(self, instant_ns: int) -> Period | None:
         """The period of an instant; logs are nearly sorted, so first try the one found last."""
         if self._last_found is None or instant_ns not in self._last_found.interval:
-            self._last_found = period_at(self._agreement, instant_ns)
+            self._last_found = self._agreement.periods.at(instant_ns)
         return self._last_found
 
     def _reject_service(self, row: RequestRow) -> RowRejection:

@@ -18,9 +18,9 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
+from ledger.domain.period_names import period_named
 from ledger.domain.schema import fail
 from ledger.domain.termination import Notice
-from ledger.domain.window import period_named
 from ledger.errors import DocumentInvalid
 
 _FIXED = (

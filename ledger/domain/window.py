@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 
-from ledger.domain.agreement import Agreement
 from ledger.domain.attested import COUNT_BITS
-from ledger.domain.calendar import Period, PeriodLength, parse_date, parse_period_length
 from ledger.domain.instant import format_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.schema import fail
-from ledger.errors import CalendarInvalid, ImplausibleCounts
+from ledger.errors import ImplausibleCounts
 
 MAX_COUNT = 2**COUNT_BITS - 1
 
@@ -101,30 +97,6 @@ def counting(objective: str, interval: Interval) -> Iterator[None]:
         start = format_instant_ns(interval.start_ns)
         said = f"objective {objective}, the window from {start}: {error.message}"
         raise ImplausibleCounts(said, **{**error.data, "objective": objective, "window": start}) from None
-
-
-def parse_period_name(text: str) -> tuple[date, PeriodLength]:
-    """The first local date and the length of ``2023-12-19/P1D``; raises ``CalendarInvalid``."""
-    first, separator, length = text.partition("/")
-    if not separator:
-        raise CalendarInvalid(
-            f"{text[:40]!r} is not a period; write its first date and length, such as 2023-12-19/P1D", text=text[:40]
-        )
-    return parse_date(first), parse_period_length(length)
-
-
-def period_named(agreement: Agreement, text: str) -> Period:
-    """The agreement's period called ``2023-12-19/P1D``; raises ``DocumentInvalid`` or ``CalendarInvalid``."""
-    first, length = parse_period_name(text)
-    period = agreement.period_starting(first)
-    if length != period.length:
-        raise fail("period", f"{text} asks for {length}, but this agreement's period from {first} is {period}")
-    return period
-
-
-def period_at(agreement: Agreement, instant_ns: int) -> Period | None:
-    """The agreement's period that holds an instant, of rolling ones the latest; None before, after and between."""
-    return agreement.periods.at(instant_ns)
 
 
 def coverage_ok(observed: int, windows: int, excluded: int, floor_bps: int) -> bool:

@@ -16,8 +16,9 @@ from ledger.app.judging import Judge
 from ledger.app.outbox import Stage, StageWork
 from ledger.app.ports import Database, Randomness
 from ledger.app.roots import publish_batch
-from ledger.app.stages import Collectors, compensate_period, evaluate_period, wait_for_turn
+from ledger.app.stages import Collectors, compensate_period, evaluate_period
 from ledger.app.telemetry import find_evidence
+from ledger.app.turns import wait_for_turn
 from ledger.app.violation_rows import RequestFinder
 from ledger.app.webhook_delivery import Courier
 from ledger.domain.instant import Clock

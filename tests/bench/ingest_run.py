@@ -32,7 +32,8 @@ from ledger.app.webhook_desk import WebhookDesk
 from ledger.app.windows import evaluate_windows
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
-from ledger.domain.window import WindowState, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import WindowState
 from ledger.ingest.facts import read_facts
 from ledger.settings import IngestSettings
 from ledger.wiring.services import Services, create_data

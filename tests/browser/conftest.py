@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route
 from ledger.app.agreements import load_agreement
 from ledger.app.observations import record_observations
 from ledger.cli.main import main
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.ingest.request_log import RequestLog
 from ledger.wiring import open_data
 

@@ -27,7 +27,8 @@ from ledger.attest.telemetry import WindowCounts
 from ledger.attest.verification_key import parse_verification_key
 from ledger.attest.zk_keys import KeyCache
 from ledger.domain.agreement import Agreement
-from ledger.domain.window import Cell, Window, WindowState, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import ConstraintUnmet, CoverageBelowFloor, Refused
 from ledger.resources import resource_dir
 from tests.circuits.claims import plain_claim, plain_terms

@@ -14,7 +14,7 @@ import pytest
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.ingest.agreement_yaml import load_agreement
 from ledger.ingest.request_log import RequestLog, open_request_log
 

@@ -24,7 +24,8 @@ from ledger.attest.pair import pair_id
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.calendar import Period
-from ledger.domain.window import Window, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import Window
 from ledger.resources import resource_dir
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.contracts.ground import ctx_of

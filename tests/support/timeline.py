@@ -33,7 +33,7 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.instant import DAY_NS, format_instant_ns, parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import credit_lines_stream, statement_stream, violation_id
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import SlaLedgerError
 from ledger.resources import resource_dir
 from ledger.store.memory import MemoryDatabase

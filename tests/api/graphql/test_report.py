@@ -18,7 +18,7 @@ from ledger.app.windows import evaluate_windows
 from ledger.attest.attestor import CircuitAttestor
 from ledger.attest.circuits import load_circuits
 from ledger.domain.instant import format_instant_ns
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
 from tests.api.graphql.conftest import FINANCE, NOW_NS, VIEWER, Asker, asker_over, codes, fill, holding

@@ -25,7 +25,7 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.calendar import Period
 from ledger.domain.log_kinds import REQUESTS, format_of
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.facts import read_facts
 from ledger.ingest.request_log import RequestLog

@@ -14,7 +14,8 @@ from ledger.app.windows import evaluate_windows, load_windows
 from ledger.domain.canonical import canonical_bytes
 from ledger.domain.instant import DAY_NS
 from ledger.domain.interval import Interval
-from ledger.domain.window import Window, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import Window
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk, log, make_desk
 from tests.unit.app.test_stages import close, runner

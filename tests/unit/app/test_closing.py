@@ -15,7 +15,7 @@ from ledger.app.telemetry import find_evidence
 from ledger.domain.calendar import Period
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import ClosingFailed, DocumentInvalid, NotFound, PeriodNotOver
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
 

@@ -15,7 +15,8 @@ from ledger.app.windows import evaluate_windows
 from ledger.domain.instant import DAY_NS, SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream
-from ledger.domain.window import Window, WindowState, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import Window, WindowState
 from ledger.errors import ClaimDeadlinePassed, RequestLogUnusable
 from ledger.ingest.facts import read_facts
 from tests.conformance.samples import SeededRandomness

@@ -21,7 +21,7 @@ from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.naming import observations_stream, windows_stream
 from ledger.domain.observation import Reason, Rows
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir

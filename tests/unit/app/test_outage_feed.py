@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ledger.domain.agreement import Agreement
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.naming import observations_stream
-from ledger.domain.window import Cell, WindowState, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import Cell, WindowState
 from ledger.errors import ImplausibleCounts, RequestLogUnusable
 from tests.unit.app.conftest import Desk, make_desk, row, signed_agreement
 from tests.unit.app.feeding import DAY, desk_of, faults, figures, hand, judge, settle, sha256, work

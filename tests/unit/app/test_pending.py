@@ -13,7 +13,7 @@ from ledger.app.pending import MAX_PERIODS, read_pending
 from ledger.domain.agreement import Agreement
 from ledger.domain.instant import DAY_NS, format_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import NotFound
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, signed_agreement
 

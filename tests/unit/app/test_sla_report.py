@@ -18,7 +18,6 @@ from ledger.app.windows import evaluate_windows
 from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.observation import RequestRow
-from ledger.domain.window import period_at
 from ledger.errors import QueryInvalid
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 from tests.unit.app.test_exclusions import MEMBERS
@@ -70,7 +69,7 @@ def by_hand(desk: Desk, batches: list[Batch], within: Interval) -> Latency:
             assert isinstance(found, RequestRow)
             if None not in spans and not any(found.started_at_ns in span for span in spans if span):
                 continue
-            period = str(period_at(desk.agreement, found.started_at_ns))
+            period = str(desk.agreement.periods.at(found.started_at_ns))
             bodies.setdefault((period, found.request_id), set()).add(found._replace(line=0))
     measured = sorted(
         found.response_ns

@@ -12,15 +12,16 @@ from ledger.app.evidence import Collector
 from ledger.app.observations import record_observations
 from ledger.app.outbox import OutboxRunner, Stage
 from ledger.app.ports import Database
-from ledger.app.stages import compensate_period, evaluate_period, wait_for_turn
+from ledger.app.stages import compensate_period, evaluate_period
 from ledger.app.statements import issued_for
 from ledger.app.telemetry import find_evidence
+from ledger.app.turns import wait_for_turn
 from ledger.attest.signing import verify
 from ledger.domain.agreement import Agreement
 from ledger.domain.instant import SECOND_NS, parse_instant_ns
 from ledger.domain.naming import attestation_stream
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import SettlementState
-from ledger.domain.window import period_named
 from ledger.errors import AnchorRefused, CollectorUnknown, NotFound, NotYet
 from tests.conformance.samples import StepClock, anchor, attestation
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row, share_as_cap

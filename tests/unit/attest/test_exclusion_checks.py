@@ -14,7 +14,7 @@ from ledger.attest.exclusion_checks import require_excluded
 from ledger.domain.agreement import Agreement
 from ledger.domain.exclusions import Exclusion, excluded_in, rule
 from ledger.domain.interval import Interval
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import BundleCheckFailed
 from tests.support import examples
 

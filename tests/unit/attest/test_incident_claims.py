@@ -16,8 +16,9 @@ from ledger.attest.incident_claims import derived_root, incident_claim
 from ledger.attest.incident_credit import evaluate_incidents, incident_inputs
 from ledger.attest.model import PeriodClaim, evaluate
 from ledger.domain.agreement import Agreement
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import settle
-from ledger.domain.window import Cell, Window, WindowState, period_named
+from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import Refused
 from tests.unit.domain.samples import agreement, put, windows
 

@@ -10,8 +10,9 @@ import pytest
 from ledger.attest.case import Case
 from ledger.attest.checks import verdict
 from ledger.domain.agreement import Agreement
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import settle
-from ledger.domain.window import Window, period_named
+from ledger.domain.window import Window
 from ledger.errors import BundleCheckFailed
 from tests.support import examples
 from tests.unit.domain import samples

@@ -18,9 +18,9 @@ from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.indicators import INDICATORS
 from ledger.domain.methods.registry import METHODS
+from ledger.domain.period_names import period_named
 from ledger.domain.samples import SampleBook
 from ledger.domain.settlement import Settlement, settle
-from ledger.domain.window import period_named
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
 from ledger.ingest.sample_log import SampleLog

@@ -8,7 +8,7 @@ import pytest
 
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation_terms import NO_CAP
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement, document, put
 

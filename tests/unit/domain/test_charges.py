@@ -27,9 +27,9 @@ from ledger.domain.credit_lines import credit_shares
 from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from ledger.domain.money import currency_exponent, format_minor_units
 from ledger.domain.objective import Scope
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import Settlement, attestability, settle
 from ledger.domain.violations import violations
-from ledger.domain.window import period_named
 from ledger.errors import ChargesMissing, ChargesRefused, DocumentInvalid
 from tests.unit.domain.samples import agreement, put, windows
 

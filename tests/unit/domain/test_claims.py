@@ -9,8 +9,8 @@ import pytest
 from ledger.domain.agreement import Agreement
 from ledger.domain.claims import accepts_until_ns, deadline_ns
 from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement_terms import CLOSING, read_closing
-from ledger.domain.window import period_named
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ledger.domain.agreement import Agreement
 from ledger.domain.compensation import CreditTrace, credit_trace
 from ledger.domain.money import format_minor_units
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import Settlement, settle
 from ledger.domain.verdict import ObjectiveState, judge
-from ledger.domain.window import period_named
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement, put, windows
 

@@ -9,7 +9,8 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
-from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, period_at, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState
 from ledger.errors import ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, put, row
 
@@ -178,7 +179,7 @@ def test_an_instant_is_in_the_period_found_for_it(zone: str, length: str) -> Non
     first = terms.period_starting(terms.effective_from).interval.start_ns
     for step in range(-2, 70):
         instant = first + step * 130 * HOUR_NS
-        found = period_at(terms, instant)
+        found = terms.periods.at(instant)
         assert found is None or instant in found.interval
         assert (found is None) == (step < 0 or instant >= _end(terms)), step
 
@@ -189,7 +190,7 @@ def test_instants_at_the_edges_of_the_calendar_are_in_no_period(year: int, zone:
     terms = agreement(lambda d: put(d, "timezone", zone))
     days = [date(*day).toordinal() - date(1970, 1, 1).toordinal() for day in ((year, 1, 1), (year, 12, 31))]
     for instant_ns in (days[0] * 24 * HOUR_NS, (days[1] + 1) * 24 * HOUR_NS - 1):
-        assert period_at(terms, instant_ns) is None
+        assert terms.periods.at(instant_ns) is None
 
 
 def _end(terms: Any) -> int:

@@ -11,9 +11,10 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded, Exclusion, excluded_in, rule
 from ledger.domain.interval import Interval
 from ledger.domain.observation import RequestRow
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import settle
 from ledger.domain.violations import violations
-from ledger.domain.window import WindowState, period_named
+from ledger.domain.window import WindowState
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row
 from tests.unit.domain.test_columns import columns
 

@@ -11,7 +11,7 @@ from ledger.domain.heartbeats import HeartbeatBook, refused
 from ledger.domain.instant import MINUTE_NS, SECOND_NS
 from ledger.domain.interval import Interval, union
 from ledger.domain.observation import HeartbeatRow, Reason, RowRejection
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.domain.window_inputs import Batch
 from tests.unit.domain.samples import document, put
 

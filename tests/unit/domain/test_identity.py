@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.interval import Interval
 from ledger.domain.observation import BodyBook, Reason, RequestRow, Verdict, request_id_digest
-from ledger.domain.window import Window, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import Window
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row
 
 EXCLUDING = agreement(name="agreement-excluding-429.yaml")

@@ -12,8 +12,9 @@ from ledger.domain.exclusions import Excluded
 from ledger.domain.interval import Interval
 from ledger.domain.joined_logs import joined
 from ledger.domain.observation import RequestRow, SampleRow
+from ledger.domain.period_names import period_named
 from ledger.domain.samples import SampleBook
-from ledger.domain.window import Cell, period_named
+from ledger.domain.window import Cell
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, row
 from tests.unit.domain.test_outcome import AZURE, failures
 from tests.unit.domain.test_samples import DAY, FACTS, UPTIME, sample, terms

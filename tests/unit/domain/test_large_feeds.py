@@ -14,7 +14,7 @@ from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.observation import RowRejection
 from ledger.domain.outages import OutageBook
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, agreement, put
 from tests.unit.domain.test_outages import idle, outage, terms

@@ -18,9 +18,10 @@ from ledger.domain.credit_lines import credit_shares
 from ledger.domain.incident_rules import MultiplierRule, ProportionalRule, StepTableRule, method_of
 from ledger.domain.interval import Interval
 from ledger.domain.lost_time import Lost, rule_step
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import attestability, settle
 from ledger.domain.violations import violations
-from ledger.domain.window import Cell, Window, period_named
+from ledger.domain.window import Cell, Window
 from ledger.domain.window_columns import WindowColumns
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import DAY_NS, agreement, put, windows

@@ -15,8 +15,9 @@ from ledger.domain.instant import MINUTE_NS
 from ledger.domain.interval import Interval
 from ledger.domain.observation import Reason, RowRejection, Verdict
 from ledger.domain.outages import OutageBook, OutageRow
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import result_unit, settle
-from ledger.domain.window import Cell, Window, WindowState, period_named
+from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, put
 

@@ -19,9 +19,10 @@ from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.observation import RequestColumns, RequestRow, Rows
 from ledger.domain.outcome import repeated_failures
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import settle
 from ledger.domain.verdict import ObjectiveState
-from ledger.domain.window import Cell, period_named
+from ledger.domain.window import Cell
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row
 
 DAY = "2023-06-14/P1D"

@@ -19,10 +19,11 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from ledger.domain.interval import Interval, union
 from ledger.domain.observation import Reason
+from ledger.domain.period_names import period_named
 from ledger.domain.periods import MAX_WINDOWS, PeriodGrid, count_windows, most_windows, rolling_step
 from ledger.domain.proration import prorate, terms_for
 from ledger.domain.settlement import attestability, settle
-from ledger.domain.window import Cell, Window, WindowState, period_at, period_named
+from ledger.domain.window import Cell, Window, WindowState
 from ledger.errors import CalendarInvalid, DocumentInvalid
 from tests.unit.domain.samples import agreement, put, row
 
@@ -127,8 +128,8 @@ def test_kibana_143190_a_zone_is_no_fixed_offset() -> None:
 def test_pyrra_1576_an_outage_one_second_before_the_month_is_not_of_the_month() -> None:
     terms = monthly()
     before, start = parse_instant_ns("2023-05-31T23:59:59.999999999Z"), parse_instant_ns("2023-06-01T00:00:00Z")
-    assert str(period_at(terms, before)) == "2023-05-01/P1M"
-    assert str(period_at(terms, start)) == "2023-06-01/P1M"
+    assert str(terms.periods.at(before)) == "2023-05-01/P1M"
+    assert str(terms.periods.at(start)) == "2023-06-01/P1M"
     june = period_named(terms, "2023-06-01/P1M")
     assert before not in june.interval
     windows = observed(terms, june)

@@ -18,8 +18,8 @@ from ledger.domain.instant import parse_instant_ns
 from ledger.domain.largest_credit import Bounds, excess
 from ledger.domain.lifecycle import Timeline, check_amendment
 from ledger.domain.money import MAX_MINOR_UNITS
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import settle
-from ledger.domain.window import period_named
 from ledger.errors import ChargesRefused, DocumentInvalid
 from tests.unit.domain.samples import agreement, document, put, windows
 

@@ -17,12 +17,13 @@ from ledger.domain.instant import SECOND_NS
 from ledger.domain.interval import Interval
 from ledger.domain.log_kinds import REQUESTS, SAMPLES, format_of
 from ledger.domain.observation import Reason, RowRejection, SampleRow, Verdict
+from ledger.domain.period_names import period_named
 from ledger.domain.recovery import recovery_samples
 from ledger.domain.samples import SampleBook
 from ledger.domain.settlement import settle
 from ledger.domain.verdict import ObjectiveState
 from ledger.domain.violations import violations
-from ledger.domain.window import MAX_COUNT, Cell, WindowState, period_named
+from ledger.domain.window import MAX_COUNT, Cell, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row, windows
 

@@ -14,9 +14,10 @@ from ledger.attest.statement import State
 from ledger.attest.telemetry import WindowCounts
 from ledger.domain.agreement import Agreement
 from ledger.domain.canonical import canonical_bytes
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import SettlementState, attestability, settle
 from ledger.domain.verdict import ObjectiveState
-from ledger.domain.window import WindowState, period_named
+from ledger.domain.window import WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts, Refused
 from tests.unit.domain.samples import agreement, put, windows
 

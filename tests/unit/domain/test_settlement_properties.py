@@ -18,8 +18,8 @@ from ledger.domain.evaluation import Evaluator
 from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods.registry import Measuring
 from ledger.domain.observation import RequestRow
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import settle
-from ledger.domain.window import period_named
 from tests.unit.domain.methods.timeline import EXCLUDED, NO_DATA, Run, measured, settled, terms, timeline
 from tests.unit.domain.samples import agreement, row
 

@@ -15,10 +15,10 @@ from ledger.domain.agreement import Agreement
 from ledger.domain.bad_requests import WorstRequests
 from ledger.domain.evaluation import Evaluator
 from ledger.domain.observation import Reason, RowRejection
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import attestability
 from ledger.domain.violations import violations
 from ledger.domain.where import Where
-from ledger.domain.window import period_named
 from ledger.errors import DocumentInvalid
 from ledger.ingest.request_log import RequestLog
 from tests.unit.domain.samples import agreement, windows

@@ -9,7 +9,8 @@ import pytest
 
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
-from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, counting, coverage_ok, period_at, period_named
+from ledger.domain.period_names import period_named
+from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, counting, coverage_ok
 from ledger.errors import CalendarInvalid, DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import agreement
 
@@ -80,7 +81,7 @@ def test_idle_is_not_the_same_as_missing() -> None:
 def test_a_period_is_named_by_its_first_date_and_its_length() -> None:
     day = period_named(agreement(), "2023-06-14/P1D")
     assert (str(day), day.first) == ("2023-06-14/P1D", date(2023, 6, 14))
-    assert period_at(agreement(), parse_instant_ns("2023-06-14T23:59:59Z")) == day
+    assert agreement().periods.at(parse_instant_ns("2023-06-14T23:59:59Z")) == day
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ from ledger.domain.compensation import credit_trace
 from ledger.domain.instant import parse_instant_ns
 from ledger.domain.interval import Interval
 from ledger.domain.money import format_minor_units
+from ledger.domain.period_names import period_named
 from ledger.domain.settlement import settle
 from ledger.domain.verdict import ObjectiveResult, judge
-from ledger.domain.window import Cell, Window, WindowState, period_named
+from ledger.domain.window import Cell, Window, WindowState
 from tests.unit.domain.samples import agreement
 
 

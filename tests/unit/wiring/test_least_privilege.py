@@ -19,7 +19,7 @@ from ledger.app.handing_in import hand_in
 from ledger.app.outbox import OutboxRunner, Stage
 from ledger.cli.main import main
 from ledger.domain.agreement import Agreement
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import DataDirectoryInvalid, KeyFileUnusable, SettingInvalid
 from ledger.ingest.facts import read_facts
 from ledger.settings import WorkerSettings

@@ -11,7 +11,7 @@ import pytest
 from ledger.app.handing_in import hand_in
 from ledger.attest import babyjub
 from ledger.domain.agreement import Agreement
-from ledger.domain.window import period_named
+from ledger.domain.period_names import period_named
 from ledger.errors import ChainUnavailable, CollectorUnknown
 from ledger.ingest.facts import read_facts
 from ledger.settings import WorkerSettings
