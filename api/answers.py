@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 from litestar.handlers import BaseRouteHandler
 
 from ledger.app.access import Principal, Scope
-from ledger.app.queries import Revision
+from ledger.app.reading.queries import Revision
 
 OF_THE_LOG: Final = "of_the_log"
 """The key of a handler's ``opt``: True where its answers follow from the log and the principal alone."""

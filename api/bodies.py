@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from litestar import Request
 
-from ledger.domain.canonical import require_shallow
+from ledger.domain.record.canonical import require_shallow
 from ledger.errors import BodyTooSlow
 from ledger.settings import BODY_TIMEOUT_S
 

@@ -35,7 +35,7 @@ from api.problems import (
 from api.served import SERVED, Served
 from api.shared_reads import SharedReads
 from ledger.app.access import ANONYMOUS, Principal
-from ledger.app.queries import Revision
+from ledger.app.reading.queries import Revision
 from ledger.errors import AccessDenied, BodyTooLarge, SlaLedgerError, Unauthenticated
 from ledger.settings import LOOPBACK_HOSTS
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from ledger.app.budget_board import BudgetBoard
-from ledger.app.chain_status import STATES
-from ledger.app.outbox import Stage
-from ledger.app.readiness import Health, Readiness
-from ledger.domain.instant import SECOND_NS
+from ledger.app.chain.status import STATES
+from ledger.app.reading.budget_board import BudgetBoard
+from ledger.app.reading.readiness import Health, Readiness
+from ledger.app.work.outbox import Stage
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import SlaLedgerError
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

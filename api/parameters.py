@@ -11,8 +11,8 @@ from litestar.exceptions import NotFoundException
 from litestar.params import HeaderParameter, PathParameter, QueryParameter
 
 from ledger.app.paging import ANY_START, Starts
-from ledger.domain.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical
-from ledger.domain.instant import parse_date_or_instant_ns
+from ledger.domain.record.canonical import MAX_SAFE_INTEGER, canonical_bytes, parse_canonical
+from ledger.domain.time.instant import parse_date_or_instant_ns
 from ledger.errors import CursorInvalid, InstantInvalid, NotCanonical, QueryInvalid
 
 MAX_PAGE = 100

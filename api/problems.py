@@ -10,7 +10,7 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
 
-from ledger.domain.canonical import MAX_SAFE_INTEGER
+from ledger.domain.record.canonical import MAX_SAFE_INTEGER
 from ledger.errors import (
     AccessDenied,
     AgreementNotSigned,

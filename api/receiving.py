@@ -16,10 +16,10 @@ from litestar import Request
 
 from api.bodies import too_slow
 from ledger.app.access import Principal
-from ledger.app.evidence import Attestor
-from ledger.app.ports import Database, Transaction
-from ledger.app.retrying import write
-from ledger.domain.instant import Clock
+from ledger.app.ports.evidence import Attestor
+from ledger.app.ports.store import Database, Transaction
+from ledger.app.work.retrying import write
+from ledger.domain.time.instant import Clock
 from ledger.errors import (
     BodyTooLarge,
     MediaTypeUnsupported,

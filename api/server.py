@@ -21,17 +21,17 @@ from api.desks import Desks
 from api.receiving import Intake
 from api.witness import WitnessApp
 from ledger.app.access import DEFAULT_TENANT
-from ledger.app.chain_status import ChainStatus
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.bundles.tlog import PublicLog
+from ledger.app.chain.status import ChainStatus
 from ledger.app.commands import Commands
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.evidence import Attestor
-from ledger.app.ports import Database, Randomness
-from ledger.app.queries import BundleSource, Queries
-from ledger.app.readiness import Health, Readiness, SchemaState
-from ledger.app.tlog import PublicLog
-from ledger.app.webhook_desk import WebhookDesk
-from ledger.app.witness import Witness
-from ledger.domain.instant import Clock
+from ledger.app.log.witness import Witness
+from ledger.app.ports.evidence import Attestor
+from ledger.app.ports.store import Database, Randomness
+from ledger.app.reading.queries import BundleSource, Queries
+from ledger.app.reading.readiness import Health, Readiness, SchemaState
+from ledger.app.webhooks.desk import WebhookDesk
+from ledger.domain.time.instant import Clock
 from ledger.errors import AddressTaken, Unavailable
 from ledger.settings import ServerSettings
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from ledger.attest.node_toolchain import NodeToolchain
+from ledger.attest.proving.node_toolchain import NodeToolchain
 from ledger.attest.verify_page.assembly import assemble
 
 ROOT = Path(__file__).resolve().parents[1]

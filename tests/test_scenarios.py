@@ -25,20 +25,20 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.charges import CHARGE_LINES, charges_for
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.fact_kinds import BOOKS
-from ledger.domain.heartbeats import HeartbeatBook
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.lifecycle import Timeline, check_amendment, check_notice
-from ledger.domain.observation import VerdictCounts
-from ledger.domain.own_recovery import with_own_recoveries
-from ledger.domain.settlement import attestability, settle
-from ledger.domain.termination import Notice, unsigned_notice
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.credits.charges import CHARGE_LINES, charges_for
+from ledger.domain.credits.settlement import attestability, settle
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.facts.fact_kinds import BOOKS
+from ledger.domain.facts.heartbeats import HeartbeatBook
+from ledger.domain.rows.observation import VerdictCounts
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.lifecycle import Timeline, check_amendment, check_notice
+from ledger.domain.terms.termination import Notice, unsigned_notice
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
+from ledger.domain.violations.own_recovery import with_own_recoveries
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.ingest.facts import read_facts
 from ledger.ingest.heartbeat_log import HeartbeatLog
 from ledger.ingest.request_log import RequestLog

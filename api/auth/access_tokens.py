@@ -13,7 +13,7 @@ from joserfc.jws import JWSRegistry
 from api.auth.callers import Caller
 from api.auth.issuer_keys import ALGORITHMS, IssuerKeys
 from ledger.app.access import DEFAULT_TENANT, ROLE_SCOPES, Principal, Role, Scope, check_tenant, refused
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import QueryInvalid
 
 TYPES: Final = ("at+jwt", "application/at+jwt")

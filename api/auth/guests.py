@@ -16,10 +16,10 @@ from joserfc.jws import JWSRegistry
 from api.auth.callers import Caller, GuestRefused
 from ledger.app.access import AGREEMENT_SCOPES, ROLE_SCOPES, Principal, Role, Scope, refused, require
 from ledger.app.keys import KEY_PREFIX, is_alive
-from ledger.app.ports import Database, Randomness
-from ledger.attest.signing import SigningKey
-from ledger.domain.canonical import parse_json
-from ledger.domain.instant import SECOND_NS
+from ledger.app.ports.store import Database, Randomness
+from ledger.attest.crypto.signing import SigningKey
+from ledger.domain.record.canonical import parse_json
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import AccessDenied, SlaLedgerError
 
 MIN_TTL_S: Final = 300

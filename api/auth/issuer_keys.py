@@ -13,8 +13,8 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, Key, KeySet, OKPKey, RSAKey
 
 from ledger.app.access import refused
-from ledger.domain.canonical import parse_json
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.record.canonical import parse_json
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import SlaLedgerError, Unavailable
 
 ALGORITHMS: Final = ("RS256", "PS256", "ES256", "EdDSA", "Ed25519")

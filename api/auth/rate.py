@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
 from api.problems import RateLimited
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.time.instant import SECOND_NS
 
 _MAX_BUCKETS = 10_000
 _BURST_S = 10

@@ -10,7 +10,7 @@ from api.auth.guests import GuestTokens, recognise
 from api.auth.issuer_keys import IssuerKeys, loader
 from ledger.app.access import Role
 from ledger.app.keys import check_key, key_principal
-from ledger.app.ports import Database
+from ledger.app.ports.store import Database
 from ledger.settings import AuthMode, AuthSettings
 
 

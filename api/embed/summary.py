@@ -25,11 +25,11 @@ from api.parameters import CursorText, decode_cursor, encode_cursor
 from api.rest.routes import Seen, reads
 from api.rest.values import attainment_percent, instant, money
 from ledger.app.access import Principal, Scope
-from ledger.app.claims import Claimable, ClaimDesk
-from ledger.app.overview import Bar, BarCell, ObjectiveNow, Overview, Settled
+from ledger.app.billing.claims import Claimable, ClaimDesk
 from ledger.app.paging import Row
-from ledger.domain.indicators import REQUESTS, shown_score
+from ledger.app.reading.overview import Bar, BarCell, ObjectiveNow, Overview, Settled
 from ledger.domain.money import BASIS_POINTS
+from ledger.domain.terms.indicators import REQUESTS, shown_score
 
 MAX_EVIDENCE: Final = 10
 

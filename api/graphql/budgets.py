@@ -10,8 +10,8 @@ from api.graphql.access import metric
 from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, instant_or_none
 from api.rest.values import decimal_floored
-from ledger.app.budgets import read_windows_asked
 from ledger.app.paging import Row
+from ledger.app.reading.budgets import read_windows_asked
 
 
 @strawberry.type(description="An exact fraction in lowest terms.")

@@ -9,13 +9,13 @@ from typing import Protocol, TypeVar
 
 from api.graphql.errors import forbidden, lacking
 from ledger.app.access import FIELD_SCOPES, Principal, Scope, metric_scopes, redact
-from ledger.app.charges import ChargeDesk, RecordedCharges
-from ledger.app.claims import Claimable, ClaimDesk
+from ledger.app.billing.claims import Claimable, ClaimDesk
+from ledger.app.facts.quality import QualityDesk
 from ledger.app.paging import ANY_START, Page, Row, Starts
-from ledger.app.quality import QualityDesk
-from ledger.app.queries import Queries
-from ledger.app.sla_report import LatencyCache
-from ledger.app.visible import VisibleQueries
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.sla_report import LatencyCache
+from ledger.app.reading.visible import VisibleQueries
+from ledger.app.settlement.charges import ChargeDesk, RecordedCharges
 from ledger.errors import AccessDenied, NotFound, QueryInvalid
 
 Desk = TypeVar("Desk")
@@ -24,7 +24,7 @@ _EVERY_METRIC = metric_scopes(None)
 
 
 class ListsAsked(Protocol):
-    """What is asked of ``ledger.app.lists.Lists``; what the principal may not see is None in its rows.
+    """What is asked of ``ledger.app.reading.lists.Lists``; what the principal may not see is None in its rows.
 
     Lists raise ``NotFound`` for an agreement that is not there or not seen, and ``CursorInvalid``.
     """

@@ -10,9 +10,9 @@ import strawberry
 from api.graphql.access import metric
 from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, instant_or_none
-from ledger.app.charges import RecordedCharges
 from ledger.app.paging import Row
-from ledger.domain.instant import parse_instant_ns
+from ledger.app.settlement.charges import RecordedCharges
+from ledger.domain.time.instant import parse_instant_ns
 
 
 @strawberry.type(description="A period that began and is not closed.")

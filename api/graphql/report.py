@@ -12,9 +12,9 @@ from api.graphql.access import resolves, scoped
 from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
-from ledger.app.sla_report import Latency, Uptime
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.interval import Interval
+from ledger.app.reading.sla_report import Latency, Uptime
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.time.interval import Interval
 from ledger.errors import NotFound, QueryInvalid
 from ledger.ingest.request_log import RequestLog
 

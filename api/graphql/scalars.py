@@ -9,8 +9,8 @@ import strawberry
 from graphql import GraphQLError
 from strawberry.types.scalar import ScalarDefinition
 
-from ledger.domain.canonical import MAX_SAFE_INTEGER
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.record.canonical import MAX_SAFE_INTEGER
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
 from ledger.errors import InstantInvalid
 
 InstantNs = NewType("InstantNs", int)

@@ -12,7 +12,7 @@ from api.graphql.access import resource, scoped
 from api.graphql.amounts import Money, money_of
 from api.graphql.context import RequestContext
 from api.graphql.scalars import Count, InstantNs, instant_or_none
-from ledger.app.claims import Claimable
+from ledger.app.billing.claims import Claimable
 from ledger.app.paging import Row
 from ledger.errors import QueryInvalid
 
@@ -111,7 +111,7 @@ class Claim:
 
 
 def exclusion_of(row: Row, _context: RequestContext) -> Exclusion:
-    """Of a row of ``ledger.app.lists.Lists``, from which everything that is not to be seen was taken."""
+    """Of a row of ``ledger.app.reading.lists.Lists``, from which everything that is not to be seen was taken."""
     same = ("clause", "ticket", "approved_by", "reason", "by", "state", "ruling", "why", "seq")
     honoured = row["honoured"]
     return Exclusion(

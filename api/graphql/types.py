@@ -16,7 +16,7 @@ from api.graphql.roots import ROOTS, BatchRoot, roots_of
 from api.graphql.scalars import Count, Decimal, InstantNs, decimal
 from api.rest.values import attainment_percent
 from ledger.app.paging import Row
-from ledger.domain.indicators import REQUESTS, shown_score
+from ledger.domain.terms.indicators import REQUESTS, shown_score
 from ledger.errors import AccessDenied
 
 Info = strawberry.Info[RequestContext, None]

@@ -23,7 +23,7 @@ from api.rest.writing import (
     written,
 )
 from ledger.app.access import Scope
-from ledger.domain.termination import notice_message
+from ledger.domain.terms.termination import notice_message
 
 _SIGNATURE = "^[0-9a-f]{128}$"
 _Effective: TypeAlias = Annotated[

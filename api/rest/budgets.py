@@ -11,8 +11,8 @@ from api.parameters import SlaId
 from api.rest.routes import Seen, reads
 from api.rest.values import Count, Instant, Ratio, Withheld, Word, instant, ratio
 from ledger.app.access import RESOURCE_SCOPES
-from ledger.app.budgets import Budgets, read_windows_asked
 from ledger.app.paging import Row
+from ledger.app.reading.budgets import Budgets, read_windows_asked
 
 OverWindows: TypeAlias = Annotated[
     str | None,

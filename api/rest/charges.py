@@ -13,7 +13,7 @@ from api.rest.routes import reads, writes
 from api.rest.values import Word
 from api.rest.writing import Told, Written, written
 from ledger.app.access import Principal, Scope
-from ledger.app.charges import RecordedCharges
+from ledger.app.settlement.charges import RecordedCharges
 
 _Lines = Annotated[
     list[dict[str, Any]],

@@ -13,7 +13,7 @@ from api.rest.routes import reads, writes
 from api.rest.values import Digest, Instant, Money, Word, instant, money
 from api.rest.writing import Told
 from ledger.app.access import Principal, Scope
-from ledger.app.claims import Claimable, Filed
+from ledger.app.billing.claims import Claimable, Filed
 
 _CLAIM_ID = Annotated[str, msgspec.Meta(description="Follows from agreement, period, level and incident")]
 _SCOPE = Annotated[str, msgspec.Meta(description="Region and model that the level of service is about, or all")]

@@ -28,10 +28,10 @@ from api.parameters import (
 from api.rest.routes import reads, writes
 from api.rest.values import Instant, Money, Seq, Word, instant, money
 from ledger.app.access import Principal, Scope
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.exports import MEDIA_TYPE
-from ledger.app.lists import Lists
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.billing.exports import MEDIA_TYPE
 from ledger.app.paging import Row
+from ledger.app.reading.lists import Lists
 
 _IN_MEMORY = 4 * 1024 * 1024
 _CHUNK = 64 * 1024

@@ -16,10 +16,10 @@ from api.rest.routes import reads, writes
 from api.rest.values import Instant, Seq, Withheld, Word, instant
 from api.rest.writing import Written
 from ledger.app.access import Principal, Scope
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk, RecordedExclusion
-from ledger.app.lists import Lists, visible_exclusion
 from ledger.app.paging import Row
-from ledger.domain.instant import parse_instant_ns
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk, RecordedExclusion
+from ledger.app.reading.lists import Lists, visible_exclusion
+from ledger.domain.time.instant import parse_instant_ns
 from ledger.errors import ExclusionInvalid, InstantInvalid
 
 ExclusionId: TypeAlias = Annotated[str, PathParameter(description="As it was recorded, such as `release-7`")]

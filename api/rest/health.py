@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 
 from api.problems import NotReady
 from api.rest.routes import PUBLIC, reads
-from ledger.app.readiness import Health
+from ledger.app.reading.readiness import Health
 
 _OF_NOW = {"cache-control": "no-store"}
 

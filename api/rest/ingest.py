@@ -18,10 +18,10 @@ from api.receiving import AnyRequest, Intake
 from api.rest.routes import receives
 from api.rest.values import Digest
 from ledger.app.access import Principal, Scope
-from ledger.app.handing_in import MAX_SHOWN, HandedIn, hand_in
-from ledger.app.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
+from ledger.app.facts.handing_in import MAX_SHOWN, HandedIn, hand_in
+from ledger.app.facts.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.errors import InstantInvalid, IntervalInvalid, QueryInvalid
 from ledger.ingest import breaker, cloudevents, otlp
 from ledger.ingest.facts import read_facts

@@ -11,10 +11,10 @@ from api.parameters import Limit, Since, TreeSize
 from api.rest.routes import PUBLIC, Seen, reads
 from api.rest.values import Decimal, Digest, Instant, Seq, Withheld, instant
 from ledger.app.access import Scope
-from ledger.app.chain_port import ChainLook
-from ledger.app.chain_status import STATES, ChainProgress, ChainStatus
-from ledger.app.visible import VisibleEvent
-from ledger.domain.events import StoredEvent
+from ledger.app.chain.status import STATES, ChainProgress, ChainStatus
+from ledger.app.ports.chain import ChainLook
+from ledger.app.reading.visible import VisibleEvent
+from ledger.domain.record.events import StoredEvent
 from ledger.merkle.hasher import leaf_hash
 
 

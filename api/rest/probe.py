@@ -12,7 +12,7 @@ from api.parameters import StatementId
 from api.rest.routes import writes
 from api.rest.writing import Told, Written, written
 from ledger.app.access import Principal, Scope
-from ledger.domain.probe import PROBE_SIGNATURE_FORMAT
+from ledger.domain.terms.probe import PROBE_SIGNATURE_FORMAT
 
 _ELEMENT = Annotated[str, msgspec.Meta(pattern=r"^(0|[1-9]\d{0,76})$", description="Field element as a decimal string")]
 

@@ -12,8 +12,8 @@ from api.parameters import CursorText, Limit, SlaId, decode_cursor, encode_curso
 from api.rest.routes import reads
 from api.rest.values import Instant, Withheld, Word, instant
 from ledger.app.access import Principal, Scope
+from ledger.app.facts.quality import QualityDesk
 from ledger.app.paging import Row
-from ledger.app.quality import QualityDesk
 
 FaultState: TypeAlias = Annotated[
     Literal["open", "resolved"] | None, QueryParameter(name="state", description="Only of this state")

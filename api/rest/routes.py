@@ -18,7 +18,7 @@ from api.answers import OF_THE_LOG
 from api.auth.guard import SCOPES
 from api.problems import PROBLEM_MEDIA_TYPE, Problem
 from ledger.app.access import Scope
-from ledger.app.visible import VisibleQueries
+from ledger.app.reading.visible import VisibleQueries
 
 Seen: TypeAlias = NamedDependency[VisibleQueries]
 """The type of a handler's ``seen`` argument: what the principal may see."""

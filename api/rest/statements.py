@@ -41,7 +41,7 @@ from api.rest.values import (
 )
 from ledger.app.access import BUNDLE_SCOPES, Scope
 from ledger.app.paging import Row
-from ledger.domain.indicators import shown_score
+from ledger.domain.terms.indicators import shown_score
 from ledger.merkle.hasher import leaf_hash
 
 Versions: TypeAlias = Annotated[

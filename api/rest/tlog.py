@@ -12,7 +12,7 @@ from litestar.params import PathParameter
 from api.parameters import StatementId
 from api.rest.routes import PUBLIC, Seen, reads
 from ledger.app.access import Scope
-from ledger.app.tlog import PublicLog
+from ledger.app.bundles.tlog import PublicLog
 from ledger.errors import NotFound
 
 IMMUTABLE: Final = "public, max-age=31536000, immutable"

@@ -11,8 +11,8 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from ledger.domain.instant import format_instant_ns
 from ledger.domain.money import format_floored, format_minor_units
+from ledger.domain.time.instant import format_instant_ns
 
 Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", description="32 bytes in lowercase hex")]
 Word: TypeAlias = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$", description="An EVM word of 32 bytes")]

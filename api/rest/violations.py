@@ -22,8 +22,8 @@ from api.parameters import (
 from api.rest.routes import reads
 from api.rest.values import Digest, Instant, Money, Seq, Word, attainment_percent, instant, money
 from ledger.app.access import Principal, Scope
-from ledger.app.lists import Lists
 from ledger.app.paging import Row
+from ledger.app.reading.lists import Lists
 
 State: TypeAlias = Annotated[
     Literal["open", "closed", "withdrawn"] | None, QueryParameter(name="state", description="Only of this state")

@@ -13,7 +13,7 @@ from api.parameters import CursorText, IdempotencyKey, Limit, decode_cursor, enc
 from api.rest.routes import reads, writes
 from api.rest.values import Instant, instant
 from ledger.app.access import Principal, Scope
-from ledger.app.webhook_desk import WebhookDesk
+from ledger.app.webhooks.desk import WebhookDesk
 from ledger.errors import CursorInvalid
 
 Desk: TypeAlias = NamedDependency[WebhookDesk]

@@ -17,8 +17,8 @@ from api.rest.routes import writes
 from api.rest.values import Digest, Word
 from ledger.app.access import Scope
 from ledger.app.commands import Commands, RegisteredReceipt
-from ledger.app.ports import Receipt
-from ledger.domain.calendar import parse_date
+from ledger.app.ports.store import Receipt
+from ledger.domain.time.calendar import parse_date
 from ledger.errors import BadInput
 
 Told: TypeAlias = NamedDependency[Commands]

@@ -19,7 +19,7 @@ from ledger.anchor.chain import AnchorChain, read_registry
 from ledger.anchor.logs import read_logs
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import Signer
-from ledger.domain.instant import SECOND_NS, Clock
+from ledger.domain.time.instant import SECOND_NS, Clock
 from ledger.errors import AnchorRefused
 
 ADMIN: Final = "admin"

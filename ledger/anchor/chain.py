@@ -21,7 +21,7 @@ from ledger.anchor.registration import abi_value
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import Signer
 from ledger.anchor.verifier_key import circuit_id, constructor_words, refuse_dev_key
-from ledger.app.evidence import IncidentProof, Registration
+from ledger.app.ports.evidence import IncidentProof, Registration
 from ledger.domain.attested import PROOF_BYTES, SIGNAL_COUNT
 from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 

@@ -13,7 +13,7 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils import keccak, to_canonical_address
 
-from ledger.app.evidence import Registration
+from ledger.app.ports.evidence import Registration
 
 _DOMAIN_MEMBERS: Final = (
     ("name", "string"),

@@ -10,8 +10,8 @@ from ledger.anchor.chain import AnchorChain, Statement, signals_hash
 from ledger.anchor.registration import registration_digest, sla_id
 from ledger.anchor.signers import Signer
 from ledger.anchor.verifier_key import refuse_dev_key
-from ledger.app.evidence import Anchored, Recording, Registration, Standing
-from ledger.domain.instant import SECOND_NS, Clock, format_instant_ns
+from ledger.app.ports.evidence import Anchored, Recording, Registration, Standing
+from ledger.domain.time.instant import SECOND_NS, Clock, format_instant_ns
 from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 
 _RETRY_AFTER_S: Final = 5

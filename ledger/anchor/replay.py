@@ -14,8 +14,8 @@ from hexbytes import HexBytes
 from web3.types import TxReceipt
 
 from ledger.anchor.embedded import EmbeddedChain
-from ledger.app.chain_port import StoredTransaction, TransactionState
-from ledger.app.ports import Database
+from ledger.app.ports.chain import StoredTransaction, TransactionState
+from ledger.app.ports.store import Database
 
 
 @dataclass(frozen=True, slots=True)

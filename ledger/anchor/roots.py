@@ -15,8 +15,8 @@ from web3.contract import Contract
 from ledger.anchor.abi import contract_build
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import Signer
-from ledger.app.evidence import Anchored, Standing
-from ledger.domain.instant import SECOND_NS, Clock
+from ledger.app.ports.evidence import Anchored, Standing
+from ledger.domain.time.instant import SECOND_NS, Clock
 from ledger.merkle.checkpoint import Checkpoint
 
 _ANCHOR_GAS: Final = 120_000

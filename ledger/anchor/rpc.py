@@ -16,7 +16,7 @@ from eth_typing import URI
 from web3 import HTTPProvider, Web3
 from web3.types import RPCEndpoint, RPCResponse
 
-from ledger.domain.nesting import too_deep
+from ledger.domain.terms.nesting import too_deep
 from ledger.errors import ChainUnavailable
 
 CONNECT_TIMEOUT_S: Final = 3.0

@@ -31,8 +31,8 @@ from ledger.anchor.fees import FeePolicy, Fees, fields_of
 from ledger.anchor.reverts import refusal
 from ledger.anchor.sending_errors import RETRY_AFTER_S, nonce_always_taken, not_included, superseded_error, talking
 from ledger.anchor.signers import Signer
-from ledger.app.chain_port import StoredTransaction, TransactionState
-from ledger.app.ports import Database
+from ledger.app.ports.chain import StoredTransaction, TransactionState
+from ledger.app.ports.store import Database
 from ledger.errors import AnchorRefused, ChainUnavailable, NotFound
 
 _FEES: Final = FeePolicy()

@@ -8,7 +8,7 @@ from typing import Final
 
 from web3.exceptions import Web3RPCError
 
-from ledger.app.chain_port import StoredTransaction
+from ledger.app.ports.chain import StoredTransaction
 from ledger.errors import ChainUnavailable
 
 RETRY_AFTER_S: Final = 5

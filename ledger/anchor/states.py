@@ -11,7 +11,7 @@ from typing import Literal
 from web3 import Web3
 from web3.exceptions import BlockNotFound, Web3RPCError
 
-from ledger.app.chain_port import Heights
+from ledger.app.ports.chain import Heights
 from ledger.errors import ChainUnavailable
 
 

@@ -1,4 +1,4 @@
-"""The registry on the chain of a node, as a watcher asks for it (``ledger.app.chain_port.WatchedChain``).
+"""The registry on the chain of a node, as a watcher asks for it (``ledger.app.ports.chain.WatchedChain``).
 
 It has a connection of its own: a watcher works beside those who send. What a node answers that is no answer is an
 error, and nothing of it is noted.
@@ -17,8 +17,8 @@ from ledger.anchor.sender import Sender
 from ledger.anchor.sending_errors import RETRY_AFTER_S
 from ledger.anchor.states import read_heights
 from ledger.anchor.watcher import Watcher
-from ledger.app.chain_port import Among, Heights, Seen
-from ledger.app.evidence import Anchored, Standing
+from ledger.app.ports.chain import Among, Heights, Seen
+from ledger.app.ports.evidence import Anchored, Standing
 from ledger.errors import ChainUnavailable
 
 

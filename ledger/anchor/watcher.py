@@ -18,7 +18,7 @@ from web3.types import LogReceipt
 
 from ledger.anchor.abi import contract_build
 from ledger.anchor.logs import read_logs
-from ledger.app.chain_port import Among, Seen
+from ledger.app.ports.chain import Among, Seen
 
 _CHANGES_OF_THE_REGISTRY: Final = frozenset(
     {"VerifierAdded", "VerifierRetired", "Paused", "Unpaused", "RoleGranted", "RoleRevoked", "RoleAdminChanged"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final, Protocol
 
-from ledger.app.agreements import (
+from ledger.app.agreements.registering import (
     RegisteredAgreement,
     RegisteredTimeline,
     load_timeline,
@@ -21,19 +21,19 @@ from ledger.app.agreements import (
     terminate_agreement,
     timeline_of,
 )
-from ledger.app.charges import ChargeDesk
-from ledger.app.claims import ClaimDesk
-from ledger.app.closing import Cause, close_period
-from ledger.app.evidence import Attestor, Registration, VerifySignature
-from ledger.app.ports import Database, Receipt, Transaction
-from ledger.app.probe import ProbeDesk, VerifyTelemetry
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.instant import Clock
-from ledger.domain.lifecycle import check_amendment
-from ledger.domain.period_names import period_named
+from ledger.app.billing.claims import ClaimDesk
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.ports.evidence import Attestor, Registration, VerifySignature
+from ledger.app.ports.store import Database, Receipt, Transaction
+from ledger.app.settlement.charges import ChargeDesk
+from ledger.app.settlement.probe import ProbeDesk, VerifyTelemetry
 from ledger.domain.schema import fail
-from ledger.domain.termination import Notice, unsigned_notice
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.lifecycle import check_amendment
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.terms.termination import Notice, unsigned_notice
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.instant import Clock
 from ledger.errors import AgreementNotSigned, NotFound, VersionConflict
 
 EVM_SIGNATURE_BYTES: Final = 65

@@ -13,8 +13,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 
 from ledger.app.access import AGREEMENT_SCOPES, ROLE_SCOPES, Principal, Role, Scope, check_tenant, refused
-from ledger.app.keys_port import ApiKey
-from ledger.app.ports import Database, Randomness, Transaction
+from ledger.app.ports.keys import ApiKey
+from ledger.app.ports.store import Database, Randomness, Transaction
 from ledger.errors import QueryInvalid
 
 KEY_PREFIX = "slk_"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ledger.attest.babyjub import is_public_key
-from ledger.domain.agreement import Agreement
+from ledger.attest.crypto.babyjub import is_public_key
 from ledger.domain.schema import fail
+from ledger.domain.terms.agreement import Agreement
 from ledger.errors import DocumentInvalid
 from ledger.ingest.agreement_yaml import load_agreement, load_document
 

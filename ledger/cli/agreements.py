@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from ledger.app.agreements import signature_holds
-from ledger.attest.agreement_terms import attested_terms
-from ledger.attest.signing import verify
+from ledger.app.agreements.registering import signature_holds
+from ledger.attest.commitments.agreement_terms import attested_terms
+from ledger.attest.crypto.signing import verify
 from ledger.cli.agreement_reading import PLACEHOLDER, placeholders, read_agreement
 from ledger.cli.output import print_json
-from ledger.domain.lifecycle import State
-from ledger.domain.settlement import attestability
+from ledger.domain.credits.settlement import attestability
+from ledger.domain.terms.lifecycle import State
 
 LATER = {
     "add": "ledger.cli.registering:add",

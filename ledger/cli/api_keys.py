@@ -13,11 +13,11 @@ import click
 
 from ledger.app.access import Role, check_tenant
 from ledger.app.keys import key_principal, make_key
-from ledger.app.keys_port import ApiKey
-from ledger.app.ports import Database
+from ledger.app.ports.keys import ApiKey
+from ledger.app.ports.store import Database
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
 
 
 class _SystemRandomness:

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from ledger.app.access import DEFAULT_TENANT, ROLE_SCOPES, Principal, Role
-from ledger.app.budgets import Budgets, read_budgets, read_windows_asked
+from ledger.app.reading.budgets import Budgets, read_budgets, read_windows_asked
 from ledger.cli.opening import chosen_sla, read_by
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.instant import format_instant_ns
 from ledger.domain.money import format_floored
+from ledger.domain.time.instant import format_instant_ns
 from ledger.wiring.clock import SystemClock
 
 

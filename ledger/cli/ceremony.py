@@ -43,12 +43,12 @@ def ceremony_check(
     as_json: bool,
 ) -> None:
     """Check the key in FILE (.zkey), the outcome of a ceremony: docs/ceremony.md."""
-    from ledger.attest.ceremony import Outcome
-    from ledger.attest.ceremony_manifest import describe, read_manifest
-    from ledger.attest.ceremony_verify import Check, exit_code
-    from ledger.attest.circuits import circuit_named
-    from ledger.attest.powers_of_tau import identify
-    from ledger.attest.zkey import read_zkey
+    from ledger.attest.proving.ceremony import Outcome
+    from ledger.attest.proving.ceremony_manifest import describe, read_manifest
+    from ledger.attest.proving.ceremony_verify import Check, exit_code
+    from ledger.attest.proving.circuits import circuit_named
+    from ledger.attest.proving.powers_of_tau import identify
+    from ledger.attest.proving.zkey import read_zkey
     from ledger.settings import ProverSettings
     from ledger.wiring.provers import node_toolchain
 
@@ -105,11 +105,11 @@ def import_zkey(
     as_json: bool,
 ) -> None:
     """Take the key in FILE (.zkey) and pin it: from now on this data directory proves the circuit with no other."""
-    from ledger.attest.ceremony_keys import import_key
-    from ledger.attest.ceremony_manifest import read_manifest
-    from ledger.attest.circuits import circuit_named
-    from ledger.attest.prover_process import ProverProcess
-    from ledger.attest.zk_keys import KeyCache
+    from ledger.attest.proving.ceremony_keys import import_key
+    from ledger.attest.proving.ceremony_manifest import read_manifest
+    from ledger.attest.proving.circuits import circuit_named
+    from ledger.attest.proving.prover_process import ProverProcess
+    from ledger.attest.proving.zk_keys import KeyCache
     from ledger.settings import ProverSettings
     from ledger.wiring.provers import default_key_cache
     from ledger.wiring.proving_pins import pin_circuit

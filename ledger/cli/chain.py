@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ledger.app.chain_status import events_of_others
+from ledger.app.chain.status import events_of_others
 from ledger.cli.chain_roots import record, roots
 from ledger.cli.opening import opened
 from ledger.cli.options import AS_JSON, DATA, DATABASE

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from ledger.app.batch_trail import since_formed
-from ledger.app.recording import demand_recording
+from ledger.app.chain.batch_trail import since_formed
+from ledger.app.chain.recording import demand_recording
 from ledger.cli.opening import opened
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.batch_events import BATCH_FINALIZED, BATCH_FORMED, BATCH_PUBLISHED
-from ledger.domain.events import StoredEvent
-from ledger.domain.naming import batches_stream
+from ledger.domain.events.batch_events import BATCH_FINALIZED, BATCH_FORMED, BATCH_PUBLISHED
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.record.naming import batches_stream
 from ledger.wiring.data_directory import open_data_directory
 
 SHOWN = 20

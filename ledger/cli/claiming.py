@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from ledger.app.charges import RecordedCharges
-from ledger.app.claims import Claimable, Filed
+from ledger.app.billing.claims import Claimable, Filed
+from ledger.app.settlement.charges import RecordedCharges
 from ledger.cli.opening import chosen_of, opened, receipt_document
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.instant import format_instant_ns
 from ledger.domain.money import format_minor_units
+from ledger.domain.time.instant import format_instant_ns
 from ledger.ingest.charges_yaml import load_charges_file
 from ledger.wiring.services import Services
 

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 import click
 
-from ledger.app.ports import Database
-from ledger.app.retrying import write
-from ledger.app.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
+from ledger.app.facts.telemetry import RawTelemetry, RecordedTelemetry, record_telemetry
+from ledger.app.ports.store import Database
+from ledger.app.work.retrying import write
 from ledger.cli.looking import ONCE, every_option, looks, seconds
 from ledger.cli.options import DATA, DATABASE
 from ledger.cli.output import note
-from ledger.domain.instant import Clock
+from ledger.domain.time.instant import Clock
 from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.ingest.registry import SCRAPED, read_telemetry
 from ledger.ingest.scrape import fetch

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ledger.app.credit_changes import CreditDesk
+from ledger.app.billing.credit_changes import CreditDesk
 from ledger.app.paging import Row, Starts, page_of, place_of
 from ledger.cli.opening import read_by, who
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
@@ -24,7 +24,7 @@ from ledger.cli.pages import (
     starting,
     tell_of_more,
 )
-from ledger.domain.credit_lines import LineStatus
+from ledger.domain.credits.credit_lines import LineStatus
 from ledger.errors import BadInput
 from ledger.wiring.clock import SystemClock
 from ledger.wiring.data_directory import open_data_directory

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from ledger.app.exports import ControlTotals, credit_rows, verify_credit_export, write_credit_export
+from ledger.app.billing.exports import ControlTotals, credit_rows, verify_credit_export, write_credit_export
 from ledger.app.paging import Starts
 from ledger.cli.opening import read_by
 from ledger.cli.options import AS_JSON, DATABASE, data_option, is_given
 from ledger.cli.output import note, print_json, print_table
 from ledger.cli.pages import starting
 from ledger.cli.transfer import reading, writing
-from ledger.domain.credit_lines import LineStatus
+from ledger.domain.credits.credit_lines import LineStatus
 from ledger.domain.money import format_minor_units
 from ledger.errors import BadInput
 

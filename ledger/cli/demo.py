@@ -10,21 +10,21 @@ from typing import Any
 import click
 import yaml
 
-from ledger.attest.report import DEV_KEY_SAID
+from ledger.attest.checks.report import DEV_KEY_SAID
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_log, read_whole_log
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.agreement import MAX_DAYS, Agreement
-from ledger.domain.agreement_schema import AGREEMENT
-from ledger.domain.calendar import Period
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import DAY_NS, format_instant_ns
-from ledger.domain.interval import Interval
+from ledger.domain.credits.settlement import Settlement
+from ledger.domain.facts.evaluation import Evaluator
 from ledger.domain.money import format_minor_units
-from ledger.domain.observation import RequestRow
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import Settlement
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.rows.observation import RequestRow
+from ledger.domain.terms.agreement import MAX_DAYS, Agreement
+from ledger.domain.terms.agreement_schema import AGREEMENT
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.instant import DAY_NS, format_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.errors import BadInput, StorageUnavailable
 from ledger.ingest.agreement_yaml import parse_agreement, parse_document
 from ledger.ingest.request_log import RequestLog

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from ledger.attest import equivocation as proofs
-from ledger.attest.bundle_schema import MAX_BUNDLE_BYTES
-from ledger.attest.verification import Exit, read_trust
+from ledger.attest.checks import equivocation as proofs
+from ledger.attest.checks.bundle_schema import MAX_BUNDLE_BYTES
+from ledger.attest.checks.verification import Exit, read_trust
 from ledger.cli.options import AS_JSON
 from ledger.cli.output import print_json
 from ledger.cli.verify import line_text, read_document

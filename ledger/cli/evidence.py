@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from ledger.app.bundles import build_opening
+from ledger.app.bundles.building import build_opening
 from ledger.cli.opening import chosen_sla, opened
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json
 from ledger.cli.transfer import writing
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.wiring.trust import trust_of
 
 STATEMENT = click.argument("statement_id", metavar="STATEMENT")

@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from ledger.app.access import ROLE_SCOPES, Principal, Role
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk, RecordedExclusion
-from ledger.app.lists import Lists, visible_exclusion
 from ledger.app.paging import Row
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk, RecordedExclusion
+from ledger.app.reading.lists import Lists, visible_exclusion
 from ledger.cli.opening import chosen_of, opened, receipt_document, who
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
 from ledger.domain.schema import convert
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
 from ledger.wiring.data_directory import open_data_directory
 from ledger.wiring.services import Services
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from ledger.attest.verification import read_bundle, read_opening
+from ledger.attest.checks.verification import read_bundle, read_opening
 from ledger.cli.explain_text import print_explanation
 from ledger.cli.options import DATABASE, TENANT, data_option
 from ledger.cli.output import ProgressLine, print_json, visible
 from ledger.cli.verify import read_document
-from ledger.domain.agreement import Agreement
-from ledger.domain.explanation import Holdings
-from ledger.domain.explanation import explain as explanation_of
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.credits.explanation import Holdings
+from ledger.domain.credits.explanation import explain as explanation_of
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import BadInput, DocumentInvalid, SlaLedgerError
 
 
@@ -76,7 +76,7 @@ def _of_ledger(
     data_dir: Path, database_url: str | None, tenant: str, statement: str, *, all_windows: bool, tell: Any
 ) -> dict[str, Any]:
     # What a ledger needs is not there where bundles alone are read.
-    from ledger.app.explanation import read_explanation
+    from ledger.app.reading.explanation import read_explanation
     from ledger.wiring.data_directory import open_data_directory
 
     with open_data_directory(data_dir, database_url=database_url) as data, data.database.of_tenant(tenant).read() as tx:

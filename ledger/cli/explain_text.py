@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ledger.cli.output import percent_floored, print_table
-from ledger.domain.instant import SECOND_NS, format_instant_ns
 from ledger.domain.money import currency_exponent, digits, format_minor_units, whole_number
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns
 
 _Row = Mapping[str, Any]
 

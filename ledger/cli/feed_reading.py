@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ledger.cli.log_reading import Problems
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.fact_kinds import BOOKS
-from ledger.domain.feeds import FactBook, FactRows
-from ledger.domain.interval import Interval
-from ledger.domain.log_kinds import REQUESTS
-from ledger.domain.observation import Verdict, VerdictCounts
+from ledger.domain.facts.fact_kinds import BOOKS
+from ledger.domain.facts.feeds import FactBook, FactRows
+from ledger.domain.rows.observation import Verdict, VerdictCounts
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.log_kinds import REQUESTS
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.interval import Interval
 from ledger.errors import BadInput
 from ledger.ingest.facts import READERS
 from ledger.ingest.request_log import open_request_log

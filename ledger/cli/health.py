@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ledger.app.outbox import Stage
-from ledger.app.progress import Progress, Watched, read_progress
-from ledger.app.readiness import SchemaState
+from ledger.app.reading.progress import Progress, Watched, read_progress
+from ledger.app.reading.readiness import SchemaState
+from ledger.app.work.outbox import Stage
 from ledger.cli.options import AS_JSON, DATABASE, data_option
 from ledger.cli.output import print_json
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.nesting import too_deep
+from ledger.domain.terms.nesting import too_deep
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import BadInput, SlaLedgerError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from ledger.attest.signing import SEED_BYTES, NoteKey, SigningKey, load_note_key, save_note_key
+from ledger.attest.crypto.signing import SEED_BYTES, NoteKey, SigningKey, load_note_key, save_note_key
 from ledger.cli.api_keys import api
 from ledger.cli.ceremony import ceremony_check, import_zkey, pins
 from ledger.cli.options import AS_JSON, DATA, DATABASE, data_option, is_given
@@ -107,7 +107,7 @@ def _print_vkey(vkey: str, *, as_json: bool) -> None:
 
 
 def _described(data_dir: Path, database_url: str | None) -> list[dict[str, object]]:
-    from ledger.app.log_keys import log_keys
+    from ledger.app.log.log_keys import log_keys
     from ledger.cli.opening import opened
 
     with opened(data_dir, database_url) as services:

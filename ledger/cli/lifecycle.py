@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from ledger.app.lifecycle import read_lifecycle
+from ledger.app.agreements.lifecycle import read_lifecycle
 from ledger.app.paging import Row
 from ledger.cli.agreement_reading import read_agreement
 from ledger.cli.opening import chosen_of, chosen_sla, opened, receipt_document
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json, print_table
 from ledger.cli.registering import registration_signature_of
-from ledger.domain.instant import format_instant_ns
-from ledger.domain.termination import notice_message
+from ledger.domain.terms.termination import notice_message
+from ledger.domain.time.instant import format_instant_ns
 from ledger.errors import BadInput
 from ledger.wiring.parties import DemoParties
 

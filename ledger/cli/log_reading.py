@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ledger.cli.output import note, with_progress
-from ledger.domain.agreement import Agreement
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.events import MAX_INSTANT_NS
-from ledger.domain.heartbeats import HeartbeatBook
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.observation import Reason, RequestRow, RowRejection, SampleRow, Verdict
-from ledger.domain.samples import SampleBook
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.facts.heartbeats import HeartbeatBook
+from ledger.domain.facts.samples import SampleBook
+from ledger.domain.record.events import MAX_INSTANT_NS
+from ledger.domain.rows.observation import Reason, RequestRow, RowRejection, SampleRow, Verdict
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.errors import BadInput, InstantInvalid, IntervalInvalid, RequestLogUnusable
 from ledger.ingest.heartbeat_log import HeartbeatLog
 from ledger.ingest.request_log import RequestLog, open_request_log

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ledger.app.erasure import erase_payload
-from ledger.app.fsck import FsckReport, fsck
+from ledger.app.log.erasure import erase_payload
+from ledger.app.log.fsck import FsckReport, fsck
 from ledger.cli.options import AS_JSON, DATA, DATABASE
 from ledger.cli.output import ProgressLine, note, print_json
 from ledger.wiring.data_directory import open_data_directory, require_trust

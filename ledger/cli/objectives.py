@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ledger.cli.output import percent_floored
-from ledger.domain.indicators import REQUESTS, shown_score
-from ledger.domain.settlement import Settlement, SettlementState, result_unit
-from ledger.domain.verdict import ObjectiveResult
+from ledger.domain.credits.settlement import Settlement, SettlementState, result_unit
+from ledger.domain.credits.verdict import ObjectiveResult
+from ledger.domain.terms.indicators import REQUESTS, shown_score
 
 OBJECTIVE_COLUMNS = ("objective", "good/valid", "attained", "target", "verdict")
 

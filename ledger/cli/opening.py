@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ledger.app.ports import Database, Receipt, Transaction
+from ledger.app.ports.store import Database, Receipt, Transaction
 from ledger.cli.output import going_on, note
 from ledger.errors import BadInput, DataDirectoryInvalid, NotSequencedYet
 from ledger.settings import WorkerSettings

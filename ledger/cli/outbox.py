@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from ledger.app.outbox import Stage
-from ledger.app.outbox_port import OutboxEntry
+from ledger.app.ports.outbox import OutboxEntry
+from ledger.app.work.outbox import Stage
 from ledger.cli.options import AS_JSON, DATA, DATABASE
 from ledger.cli.output import print_json, print_table
-from ledger.domain.instant import format_instant_ns
+from ledger.domain.time.instant import format_instant_ns
 from ledger.wiring.data_directory import open_data_directory
 
 STATES = ("parked", "pending", "done")

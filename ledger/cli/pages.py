@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from ledger.app.paging import Page, Starts
-from ledger.app.ports import Transaction
+from ledger.app.ports.store import Transaction
 from ledger.cli.output import note
-from ledger.domain.instant import format_instant_ns, parse_date_or_instant_ns
 from ledger.domain.money import format_minor_units
+from ledger.domain.time.instant import format_instant_ns, parse_date_or_instant_ns
 from ledger.errors import BadInput, InstantInvalid
 
 MAX_LISTED = 1000

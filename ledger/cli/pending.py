@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ledger.app.paging import Row
-from ledger.app.pending import read_pending
+from ledger.app.periods.pending import read_pending
 from ledger.cli.opening import chosen_sla, read_by
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table

@@ -9,15 +9,16 @@ from typing import Any
 
 import click
 
-from ledger.attest import babyjub, verification
-from ledger.attest.report import Outcome
-from ledger.attest.signing import SEED_BYTES, load_key, save_secret
+from ledger.attest.checks import verification
+from ledger.attest.checks.report import Outcome
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.signing import SEED_BYTES, load_key, save_secret
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, ticking
 from ledger.cli.verify import read_document
-from ledger.domain.agreement import Agreement
-from ledger.domain.canonical import canonical_bytes, parse_json
-from ledger.domain.probe import MAX_PROBE_SIGNATURE_BYTES, PROBE_SIGNATURE, PROBE_SIGNATURE_FORMAT
+from ledger.domain.record.canonical import canonical_bytes, parse_json
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.probe import MAX_PROBE_SIGNATURE_BYTES, PROBE_SIGNATURE, PROBE_SIGNATURE_FORMAT
 from ledger.errors import BadInput, BundleCheckFailed
 
 PROBE_LINE = "probe signature"

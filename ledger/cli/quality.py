@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from ledger.app.quality import QualityDesk, QualityFault
+from ledger.app.facts.quality import QualityDesk, QualityFault
 from ledger.cli.opening import chosen_of
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import going_on, print_json, print_table
-from ledger.domain.instant import format_instant_ns
+from ledger.domain.time.instant import format_instant_ns
 from ledger.ingest.facts import read_facts
 from ledger.wiring.data_directory import open_data_directory
 

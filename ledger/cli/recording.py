@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
-from ledger.app.agreements import load_agreement, timeline_of
-from ledger.app.handing_in import HandedIn, hand_in
+from ledger.app.agreements.registering import load_agreement, timeline_of
+from ledger.app.facts.handing_in import HandedIn, hand_in
 from ledger.cli.log_reading import parse_span, read_whole_log, rejection_text
 from ledger.cli.opening import chosen_sla, opened, receipt_document
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, print_json
 from ledger.domain.attested import WINDOWS
-from ledger.domain.instant import format_instant_ns
-from ledger.domain.log_kinds import HEARTBEATS, format_of
-from ledger.domain.observation import Reason
+from ledger.domain.rows.observation import Reason
+from ledger.domain.terms.log_kinds import HEARTBEATS, format_of
+from ledger.domain.time.instant import format_instant_ns
 from ledger.errors import BadInput
 from ledger.ingest.facts import read_facts
 from ledger.wiring.services import Services

@@ -14,9 +14,9 @@ from ledger.cli.opening import opened, receipt_document
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import note, print_json
 from ledger.cli.transfer import writing
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.period_names import period_named
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.calendar import Period
 from ledger.errors import BadInput
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services

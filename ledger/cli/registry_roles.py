@@ -18,7 +18,7 @@ import click
 from ledger.cli.opening import opened
 from ledger.cli.options import AS_JSON, DATA, DATABASE
 from ledger.cli.output import note, print_json, print_table
-from ledger.domain.instant import SECOND_NS, format_instant_ns
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns
 from ledger.errors import BadInput, SettingInvalid
 
 if TYPE_CHECKING:

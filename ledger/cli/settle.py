@@ -14,22 +14,22 @@ from ledger.cli.feed_reading import read_feeds, require_logs
 from ledger.cli.log_reading import Problems, parse_span, period_unclear, read_heartbeats, read_log, read_samples
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, objective_cells, objective_documents, withheld_reason
 from ledger.cli.output import print_json, print_table
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.charges import Charges, charges_for, charges_period, read_charges, require_payable
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.fact_kinds import BOOKS
-from ledger.domain.heartbeats import HeartbeatBook
-from ledger.domain.interval import Interval
-from ledger.domain.joined_logs import joined
-from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES, REQUESTS, SAMPLES
+from ledger.domain.credits.charges import Charges, charges_for, charges_period, read_charges, require_payable
+from ledger.domain.credits.settlement import Settlement
+from ledger.domain.credits.settlement import settle as settle_period
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.facts.fact_kinds import BOOKS
+from ledger.domain.facts.heartbeats import HeartbeatBook
+from ledger.domain.facts.joined_logs import joined
+from ledger.domain.facts.samples import SampleBook
 from ledger.domain.money import format_minor_units
-from ledger.domain.observation import VerdictCounts
-from ledger.domain.own_recovery import with_own_recoveries
-from ledger.domain.period_names import period_named
-from ledger.domain.samples import SampleBook
-from ledger.domain.settlement import Settlement
-from ledger.domain.settlement import settle as settle_period
+from ledger.domain.rows.observation import VerdictCounts
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES, REQUESTS, SAMPLES
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.interval import Interval
+from ledger.domain.violations.own_recovery import with_own_recoveries
 from ledger.errors import BadInput
 from ledger.ingest.charges_yaml import load_charges_file
 from ledger.ingest.request_log import open_request_log
@@ -178,7 +178,7 @@ def _charges(agreement: Agreement, period: Period, path: Path) -> Charges:
 def _terms_hash(agreement: Agreement, settlement: Settlement) -> str | None:
     if settlement.not_attestable:
         return None
-    from ledger.attest.agreement_terms import attested_terms
+    from ledger.attest.commitments.agreement_terms import attested_terms
 
     return str(attested_terms(agreement).hash())
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ledger.app.paging import Row, Starts, page_of, place_of
-from ledger.attest.report import DEV_KEY_SAID
+from ledger.attest.checks.report import DEV_KEY_SAID
 from ledger.cli.credit_changes import line_document, lines_table
 from ledger.cli.objectives import OBJECTIVE_COLUMNS, counts_text
 from ledger.cli.opening import read_by
@@ -26,7 +26,7 @@ from ledger.cli.pages import (
     starting,
     tell_of_more,
 )
-from ledger.domain.indicators import REQUESTS, shown_score
+from ledger.domain.terms.indicators import REQUESTS, shown_score
 
 _SAME = (
     *("id", "sla_id", "period", "terms_version", "statement_version", "doc_sha256", "state", "standing"),

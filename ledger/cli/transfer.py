@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 import click
 
-from ledger.app.restore_guard import KnownCheckpoint
-from ledger.app.transfer import Summary, export_log, import_log, verify_export
+from ledger.app.log.restore_guard import KnownCheckpoint
+from ledger.app.log.transfer import Summary, export_log, import_log, verify_export
 from ledger.cli.options import AS_JSON, DATABASE, data_option
 from ledger.cli.output import ProgressLine, note, print_json
 from ledger.errors import BadInput, StorageUnavailable

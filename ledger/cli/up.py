@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from ledger.app.chain_status import ChainStatus
-from ledger.app.readiness import Readiness
+from ledger.app.chain.status import ChainStatus
+from ledger.app.reading.readiness import Readiness
 from ledger.cli.output import going_on, note
 from ledger.errors import DataDirectoryInvalid
 from ledger.settings import AuthMode, LogFormat, ServerSettings, WorkerSettings, read_settings

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from ledger.attest import verification
-from ledger.attest.bundle_schema import MAX_BUNDLE_BYTES
-from ledger.attest.json_rpc import HttpNode
-from ledger.attest.recount import LoggedFacts
-from ledger.attest.verification import Exit, Line, Outcome, Report
+from ledger.attest.checks import verification
+from ledger.attest.checks.bundle_schema import MAX_BUNDLE_BYTES
+from ledger.attest.checks.json_rpc import HttpNode
+from ledger.attest.checks.recount import LoggedFacts
+from ledger.attest.checks.verification import Exit, Line, Outcome, Report
 from ledger.cli import output
 from ledger.cli.output import visible
 from ledger.errors import BadInput, DocumentInvalid, SettingInvalid

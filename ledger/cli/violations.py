@@ -13,7 +13,7 @@ from ledger.cli.opening import read_by
 from ledger.cli.options import AS_JSON, DATA, DATABASE, TENANT
 from ledger.cli.output import print_json, print_table
 from ledger.cli.pages import LISTED, PageAsked, amount_document, amount_text, instant_text, paged, tell_of_more
-from ledger.domain.indicators import REQUESTS
+from ledger.domain.terms.indicators import REQUESTS
 
 STATES = ("open", "closed", "withdrawn")
 _SAME = (

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ledger.app.outbox import Stage
+from ledger.app.work.outbox import Stage
 from ledger.cli.options import DATA, DATABASE
 from ledger.cli.output import note
 from ledger.settings import LogFormat, LogSettings, WorkerSettings

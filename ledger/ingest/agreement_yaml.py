@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.schema import Either, Flag, Integer, ListOf, MapOf, Object, Shape
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.agreement_schema import AGREEMENT
 from ledger.errors import DocumentInvalid
 
 MAX_BYTES = 256 * 1024

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ledger.app.telemetry import RawTelemetry
-from ledger.domain.telemetry import BreakerReport, BreakerState, Doubt, Reading, ServiceReadings, Transition
+from ledger.app.facts.telemetry import RawTelemetry
+from ledger.domain.rows.telemetry import BreakerReport, BreakerState, Doubt, Reading, ServiceReadings, Transition
 from ledger.ingest.reading import ReadingProblem, clean, instant_ns, read_json, unusable
 
 JSON = "application/json"

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.observation import RequestColumns
+from ledger.domain.rows.observation import RequestColumns
+from ledger.domain.time.instant import SECOND_NS
 
 MAX_ID_CHARS = 512
 MAX_LATENCY_NS = 10**7 * SECOND_NS

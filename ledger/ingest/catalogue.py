@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from ledger.domain.telemetry import Doubt, EvidenceKind, Refusal, Sample, SampleVerdict, Telling
+from ledger.domain.rows.telemetry import Doubt, EvidenceKind, Refusal, Sample, SampleVerdict, Telling
 from ledger.ingest.reading import ReadingProblem, clean
 
 MAX_LABEL_CHARS = 4_000

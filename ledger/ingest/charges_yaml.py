@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ledger.domain.charges import CHARGES
+from ledger.domain.credits.charges import CHARGES
 from ledger.errors import DocumentInvalid
 from ledger.ingest.agreement_yaml import MAX_BYTES, line_of, parse_document
 

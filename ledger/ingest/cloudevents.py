@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from ledger.app.telemetry import RawTelemetry
-from ledger.domain.telemetry import Doubt, Reading, ServiceReadings
+from ledger.app.facts.telemetry import RawTelemetry
+from ledger.domain.rows.telemetry import Doubt, Reading, ServiceReadings
 from ledger.ingest.breaker import MAX_EVENTS, read_event, service_of
 from ledger.ingest.reading import ReadingProblem, clean, instant_ns, read_json, unusable
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, BinaryIO
 
-from ledger.domain.counter_log import CounterRow
-from ledger.domain.observation import DIGEST_BYTES, Reason, RowRejection
+from ledger.domain.facts.counter_log import CounterRow
+from ledger.domain.rows.observation import DIGEST_BYTES, Reason, RowRejection
 from ledger.ingest.bulk_rows import MAX_ID_CHARS
 from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, text_of
 from ledger.ingest.row_members import MAX_TEXT_CHARS, exact_value, required

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from ledger.domain.telemetry import Doubt, EvidenceKind
+from ledger.domain.rows.telemetry import Doubt, EvidenceKind
 from ledger.ingest.catalogue import HUNDRED, ONE, Catalogue, Labels, Metric
 
 # DCGM_INT64_BLANK to its last variant, the same of 32 bits, and DCGM_FP64_BLANK (2^47) likewise.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ledger.domain.telemetry import EvidenceKind
+from ledger.domain.rows.telemetry import EvidenceKind
 from ledger.ingest.catalogue import Catalogue, Labels, Metric
 
 _PREFIX = "envoy_cluster_circuit_breakers"

@@ -1,4 +1,5 @@
-"""The facts that settle: one reader for each kind of log (``ledger.domain.log_kinds``). To add one, add its module."""
+"""The facts that settle: one reader for each kind of log (``ledger.domain.terms.log_kinds``). To add one, add its
+module."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ import io
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
-from ledger.domain.feeds import Facts
-from ledger.domain.log_kinds import COUNTERS, HEARTBEATS, HISTOGRAMS, OUTAGES, REQUESTS, SAMPLES, format_of
+from ledger.domain.facts.feeds import Facts
+from ledger.domain.terms.log_kinds import COUNTERS, HEARTBEATS, HISTOGRAMS, OUTAGES, REQUESTS, SAMPLES, format_of
 from ledger.ingest.counter_log import CounterLog
 from ledger.ingest.heartbeat_log import HeartbeatLog
 from ledger.ingest.histogram_log import HistogramLog

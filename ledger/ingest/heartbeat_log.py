@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import BinaryIO
 
-from ledger.domain.agreement import MAX_HEARTBEAT_S
-from ledger.domain.observation import DIGEST_BYTES, HeartbeatRow, Reason, RowRejection
+from ledger.domain.rows.observation import DIGEST_BYTES, HeartbeatRow, Reason, RowRejection
+from ledger.domain.terms.agreement import MAX_HEARTBEAT_S
 from ledger.ingest.bulk_rows import MAX_ID_CHARS
 from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown, text_of
 

@@ -13,9 +13,9 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, BinaryIO
 
-from ledger.domain.histogram import Histogram
-from ledger.domain.histogram_log import HistogramRow, Sketch
-from ledger.domain.observation import DIGEST_BYTES, Reason, RowRejection
+from ledger.domain.facts.histogram import Histogram
+from ledger.domain.facts.histogram_log import HistogramRow, Sketch
+from ledger.domain.rows.observation import DIGEST_BYTES, Reason, RowRejection
 from ledger.errors import ImplausibleCounts
 from ledger.ingest.bulk_rows import MAX_ID_CHARS
 from ledger.ingest.counter_log import series_of

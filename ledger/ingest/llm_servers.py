@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from ledger.domain.telemetry import EvidenceKind
+from ledger.domain.rows.telemetry import EvidenceKind
 from ledger.ingest.catalogue import ONE, Catalogue, Labels, Metric
 
 _KV_CACHE_STEPS = ((Decimal("0.92"), 75),)

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
-from ledger.domain.instant import SECOND_NS, parse_instant_ns
-from ledger.domain.nesting import MAX_DEPTH, too_deep
-from ledger.domain.observation import Reason, RowRejection
+from ledger.domain.rows.observation import Reason, RowRejection
+from ledger.domain.terms.nesting import MAX_DEPTH, too_deep
+from ledger.domain.time.instant import SECOND_NS, parse_instant_ns
 from ledger.errors import InstantInvalid, RequestLogUnusable
 
 MAX_LINE_BYTES = 1_000_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.domain.schema import fail
 from ledger.ingest.openslo import ObjectBook, OpenSloObject, exactly_one, indicator_keys
 from ledger.ingest.openslo_shapes import V1ALPHA

@@ -24,8 +24,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from ledger.app.telemetry import RawTelemetry
-from ledger.domain.telemetry import Doubt, EvidenceKind, Reading, Refusal, Sample, ServiceReadings
+from ledger.app.facts.telemetry import RawTelemetry
+from ledger.domain.rows.telemetry import Doubt, EvidenceKind, Reading, Refusal, Sample, ServiceReadings
 from ledger.ingest import dcgm, envoy, llm_servers
 from ledger.ingest.catalogue import Catalogue, make_sample
 from ledger.ingest.reading import MAX_INSTANT_NS, ReadingProblem, clean, require_shallow, unusable

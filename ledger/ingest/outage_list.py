@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, BinaryIO
 
-from ledger.domain.observation import DIGEST_BYTES, Reason, RowRejection
-from ledger.domain.outages import MAX_REVISION, OutageRow
+from ledger.domain.facts.outages import MAX_REVISION, OutageRow
+from ledger.domain.rows.observation import DIGEST_BYTES, Reason, RowRejection
 from ledger.ingest.bulk_rows import MAX_ID_CHARS
 from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown, text_of
 from ledger.ingest.row_members import MAX_TEXT_CHARS, optional_text, required

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from ledger.domain.telemetry import Doubt
+from ledger.domain.rows.telemetry import Doubt
 from ledger.errors import BodyTooLarge, MediaTypeUnsupported
 from ledger.ingest.reading import unusable
 

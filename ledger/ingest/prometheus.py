@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
-from ledger.app.telemetry import RawTelemetry
-from ledger.domain.telemetry import Doubt, EvidenceKind, Reading, Refusal, SampleVerdict, ServiceReadings
+from ledger.app.facts.telemetry import RawTelemetry
+from ledger.domain.rows.telemetry import Doubt, EvidenceKind, Reading, Refusal, SampleVerdict, ServiceReadings
 from ledger.ingest.catalogue import Catalogue, make_sample
 from ledger.ingest.reading import MAX_INSTANT_NS, clean, unusable
 

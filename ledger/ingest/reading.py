@@ -7,9 +7,9 @@ import re
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.nesting import MAX_DEPTH, too_deep
-from ledger.domain.telemetry import MAX_RAW_CHARS, Doubt, Refusal, SampleVerdict
+from ledger.domain.rows.telemetry import MAX_RAW_CHARS, Doubt, Refusal, SampleVerdict
+from ledger.domain.terms.nesting import MAX_DEPTH, too_deep
+from ledger.domain.time.instant import parse_instant_ns
 from ledger.errors import InstantInvalid, TelemetryUnusable
 
 MAX_NAME_CHARS = 200

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ledger.app.telemetry import RawTelemetry
-from ledger.domain.telemetry import ServiceReadings
+from ledger.app.facts.telemetry import RawTelemetry
+from ledger.domain.rows.telemetry import ServiceReadings
 from ledger.errors import MediaTypeUnsupported
 from ledger.ingest import breaker, cloudevents, dcgm, envoy, llm_servers, otlp, prometheus
 from ledger.ingest.catalogue import Catalogue
@@ -44,7 +44,7 @@ SCRAPED = tuple(name for name, each in FORMATS.items() if each.scraped)
 
 
 def read_telemetry(raw: RawTelemetry) -> Sequence[ServiceReadings]:
-    """``ledger.app.telemetry.ReadTelemetry`` over all formats. Raises ``TelemetryUnusable``, and
+    """``ledger.app.facts.telemetry.ReadTelemetry`` over all formats. Raises ``TelemetryUnusable``, and
     ``MediaTypeUnsupported`` where the format does not come as this media type."""
     known = FORMATS[raw.format]
     if raw.media_type not in known.media_types:

@@ -5,7 +5,7 @@ A row needs ``request_id`` (text), ``started_at`` (RFC 3339 with a zone), ``serv
 end; a succeeded row needs both above 0, because logs write 0 where nothing was measured and a request that
 took no time would count as fast. In a failed row they may be null, missing or 0. A latency that is there must
 be a number from 0 to 10^7 in any row. Other keys are free (formats grow) and part of the row's body; three of them,
-``input_tokens``, ``model`` and ``region``, are read by agreements that ask for them (``ledger.domain.where``).
+``input_tokens``, ``model`` and ``region``, are read by agreements that ask for them (``ledger.domain.terms.where``).
 
 Blank lines, CRLF and one UTF-8 byte order mark are fine. What makes the file unusable as a whole raises
 ``RequestLogUnusable``: nothing in it, no line a JSON object, a line over 1 MB, a last line that is neither
@@ -21,8 +21,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.observation import DIGEST_BYTES, Reason, RequestColumns, RequestRow, RowRejection, one_by_one
+from ledger.domain.rows.observation import DIGEST_BYTES, Reason, RequestColumns, RequestRow, RowRejection, one_by_one
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import RequestLogUnusable
 from ledger.ingest.bulk_rows import MAX_ID_CHARS, MAX_LATENCY_NS, bulk_reader
 from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown

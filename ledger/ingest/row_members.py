@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ledger.domain.observation import Reason
+from ledger.domain.rows.observation import Reason
 from ledger.ingest.ndjson import RowUnusable, text_of
 
 MAX_TEXT_CHARS = 120

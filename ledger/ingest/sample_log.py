@@ -13,8 +13,8 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, BinaryIO
 
-from ledger.domain.indicators import INDICATORS, SAMPLE_INDICATORS
-from ledger.domain.observation import DIGEST_BYTES, Reason, RowRejection, SampleRow
+from ledger.domain.rows.observation import DIGEST_BYTES, Reason, RowRejection, SampleRow
+from ledger.domain.terms.indicators import INDICATORS, SAMPLE_INDICATORS
 from ledger.ingest.bulk_rows import MAX_ID_CHARS
 from ledger.ingest.ndjson import NdjsonLog, RowUnusable, instant_reader, object_reader, shown, text_of
 from ledger.ingest.row_members import MAX_TEXT_CHARS, exact_value, optional_text, required

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from ledger.app.scraping import Mark, Round
-from ledger.domain.agreement import Agreement
-from ledger.domain.histogram import INFINITE
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
-from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS
-from ledger.domain.telemetry import MAX_SHOWN
+from ledger.app.facts.scraping import Mark, Round
+from ledger.domain.facts.histogram import INFINITE
+from ledger.domain.rows.telemetry import MAX_SHOWN
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.log_kinds import COUNTERS, HISTOGRAMS
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
 from ledger.errors import InstantInvalid, SlaLedgerError, TelemetryUnusable
 from ledger.ingest.prometheus import TEXT, Line, Read, read_lines
 from ledger.ingest.reading import clean

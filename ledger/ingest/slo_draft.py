@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import PeriodLength, add_months, parse_period_length
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.objective_shapes import MAX_OBJECTIVES
-from ledger.domain.periods import MAX_WINDOWS
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.objective_shapes import MAX_OBJECTIVES
+from ledger.domain.terms.periods import MAX_WINDOWS
+from ledger.domain.time.calendar import PeriodLength, add_months, parse_period_length
 from ledger.errors import DocumentInvalid, NoCounterpart
 from ledger.ingest.slo_model import Note, NoteKind, Place, Slo, TimeWindow
 from ledger.ingest.slo_objectives import objective_document, window_text

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
-from ledger.domain.calendar import PeriodLength
+from ledger.domain.time.calendar import PeriodLength
 
 
 class NoteKind(StrEnum):

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 
-from ledger.domain.calendar import PeriodLength, load_zone, parse_date
 from ledger.domain.schema import convert, fail
+from ledger.domain.time.calendar import PeriodLength, load_zone, parse_date
 from ledger.errors import NoCounterpart
 from ledger.ingest.slo_model import Place
 

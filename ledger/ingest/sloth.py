@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ledger.domain.calendar import PeriodLength
 from ledger.domain.schema import ListOf, MapOf, Object, OneOf, Text, fail
+from ledger.domain.time.calendar import PeriodLength
 from ledger.errors import NoCounterpart
 from ledger.ingest.openslo import Entry, exactly_one
 from ledger.ingest.openslo_shapes import NUMBER, TEXT, Anything

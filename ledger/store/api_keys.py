@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from ledger.app.keys_port import ApiKey
+from ledger.app.ports.keys import ApiKey
 from ledger.errors import NotFound, VersionConflict
 from ledger.store import tables
 
@@ -15,7 +15,7 @@ _key = tables.api_key.c
 
 
 class SqlApiKeys:
-    """``ledger.app.ports.ApiKeys`` of one tenant."""
+    """``ledger.app.ports.store.ApiKeys`` of one tenant."""
 
     def __init__(self, connection: Connection, tenant: str) -> None:
         self._connection = connection

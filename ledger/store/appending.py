@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from ledger.app.ports import Randomness
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.event_types import all_plain, check_event
-from ledger.domain.events import (
+from ledger.app.ports.store import Randomness
+from ledger.domain.events.event_types import all_plain, check_event
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import (
     ERASABLE_CLASS,
     SALT_BYTES,
     NewEvent,

@@ -18,7 +18,7 @@ _ASIDE_BYTES = 100_000
 
 
 class SqlBatches:
-    """``ledger.app.ports.RawBatches`` of one tenant. ``finish`` is called before the transaction commits."""
+    """``ledger.app.ports.store.RawBatches`` of one tenant. ``finish`` is called before the transaction commits."""
 
     def __init__(self, connection: Connection, tenant: str) -> None:
         self._connection = connection

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select, text, update
 
-from ledger.app.chain_port import ChainLook, StateTally, StoredTransaction, TransactionState
+from ledger.app.ports.chain import ChainLook, StateTally, StoredTransaction, TransactionState
 from ledger.errors import NotFound, VersionConflict
 from ledger.store import tables
 from ledger.store.dialects import insert_for, is_postgresql
@@ -24,7 +24,7 @@ _LOOK_COLUMNS: Final = ("contract", "next_block", "latest", "safe", "finalized",
 
 
 class SqlChainTransactions:
-    """``ledger.app.ports.ChainTransactions``: the operator's, so they belong to no tenant."""
+    """``ledger.app.ports.store.ChainTransactions``: the operator's, so they belong to no tenant."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -137,7 +137,7 @@ class SqlChainTransactions:
 
 
 class SqlChainLooks:
-    """``ledger.app.chain_port.ChainLooks``: the operator's, too."""
+    """``ledger.app.ports.chain.ChainLooks``: the operator's, too."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

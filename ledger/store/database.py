@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from ledger.app.ports import Randomness, Transaction
-from ledger.domain.instant import Clock
+from ledger.app.ports.store import Randomness, Transaction
+from ledger.domain.time.instant import Clock
 from ledger.errors import StorageUnavailable
 from ledger.store.following import Following
 from ledger.store.inspection import SqlInspection
@@ -25,7 +25,7 @@ from ledger.store.views import SqlViewWriter
 
 
 class SqliteDatabase(Following):
-    """``ledger.app.ports.Database`` in one SQLite file, which is made where it does not exist yet.
+    """``ledger.app.ports.store.Database`` in one SQLite file, which is made where it does not exist yet.
 
     Opening brings the schema up to date; ``migrated`` leaves it as it is. The log is one over the whole file; streams,
     batches, secrets and views are those of ``tenant``. Safe to use from several threads; several processes may open

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from ledger.app.ports import DeliveryAttempt
+from ledger.app.ports.store import DeliveryAttempt
 from ledger.store import tables
 
 MAX_ERROR_CHARS = 300
@@ -19,7 +19,7 @@ _MEMBERS = [_row[name] for name in DeliveryAttempt.__dataclass_fields__]
 
 
 class SqlDeliveries:
-    """``ledger.app.ports.Deliveries``; attempts are those of one tenant."""
+    """``ledger.app.ports.store.Deliveries``; attempts are those of one tenant."""
 
     def __init__(self, connection: Connection, tenant: str) -> None:
         self._connection = connection

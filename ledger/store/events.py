@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, delete, select
 
-from ledger.app.erasure import not_erasable
-from ledger.app.ports import Randomness, Receipt
-from ledger.domain import upcast
-from ledger.domain.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent
-from ledger.domain.instant import Clock
+from ledger.app.log.erasure import not_erasable
+from ledger.app.ports.store import Randomness, Receipt
+from ledger.domain.events import upcast
+from ledger.domain.record.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent
+from ledger.domain.time.instant import Clock
 from ledger.errors import StorageDamaged
 from ledger.store import tables
 from ledger.store.appending import (
@@ -70,7 +70,7 @@ _PLACES = select(_leaf.event_id, _leaf.seq).where(_leaf.event_id.in_(bindparam("
 
 
 class SqlEvents:
-    """``ledger.app.ports.EventStore`` of one tenant over one write or read transaction."""
+    """``ledger.app.ports.store.EventStore`` of one tenant over one write or read transaction."""
 
     def __init__(
         self, connection: Connection, *, tenant: str, clock: Clock, randomness: Randomness, placing: Placing

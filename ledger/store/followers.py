@@ -12,7 +12,7 @@ _row = tables.follower.c
 
 
 class SqlFollowers:
-    """``ledger.app.ports.Followers``."""
+    """``ledger.app.ports.store.Followers``."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

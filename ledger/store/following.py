@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from ledger.app.ports import WAIT_TIMEOUT_S, Receipt, Transaction
-from ledger.domain.events import NewEvent, StoredEvent
+from ledger.app.ports.store import WAIT_TIMEOUT_S, Receipt, Transaction
+from ledger.domain.record.events import NewEvent, StoredEvent
 from ledger.errors import NotSequencedYet
 
 _POLL_S = 0.01
@@ -22,7 +22,7 @@ class _Opens(Protocol):
 
 
 class Following:
-    """The part of ``ledger.app.ports.Database`` that every adapter has in common.
+    """The part of ``ledger.app.ports.store.Database`` that every adapter has in common.
 
     It asks again and again instead of being notified: PostgreSQL's NOTIFY takes a lock over the whole cluster at
     each commit.

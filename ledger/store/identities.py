@@ -28,7 +28,7 @@ _KNOWN = select(_identity.id_digest, _identity.body_digest).where(
 
 
 class SqlIdentities:
-    """``ledger.app.ports.Identities`` of one tenant."""
+    """``ledger.app.ports.store.Identities`` of one tenant."""
 
     def __init__(self, connection: Connection, tenant: str) -> None:
         self._connection = connection

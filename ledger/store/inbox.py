@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import ARRAY, BigInteger, Connection, any_, bindparam, text
 
-from ledger.domain.event_types import PAYLOAD_ERASED
-from ledger.domain.events import StoredEvent
+from ledger.domain.events.event_types import PAYLOAD_ERASED
+from ledger.domain.record.events import StoredEvent
 from ledger.errors import LogInconsistent, SlaLedgerError
 from ledger.merkle.hasher import HASH_SIZE
 from ledger.store import tables

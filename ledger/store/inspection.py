@@ -1,4 +1,4 @@
-"""Everything stored, read row by row in one snapshot (``ledger.app.inspection``)."""
+"""Everything stored, read row by row in one snapshot (``ledger.app.log.inspection``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, func, not_, or_, select
 
-from ledger.app.inspection import (
+from ledger.app.log.inspection import (
     HeadDifference,
     LogState,
     RawBatch,
@@ -20,7 +20,7 @@ from ledger.app.inspection import (
     StreamPlace,
     TileRow,
 )
-from ledger.domain.events import ERASABLE_CLASS
+from ledger.domain.record.events import ERASABLE_CLASS
 from ledger.errors import SlaLedgerError
 from ledger.store import tables
 from ledger.store.appending import RequestedEvent, request_digest
@@ -61,7 +61,7 @@ _REQUESTED = (
 
 
 class SqlInspection:
-    """``ledger.app.inspection.Inspection`` over one read transaction, which must see one snapshot throughout."""
+    """``ledger.app.log.inspection.Inspection`` over one read transaction, which must see one snapshot throughout."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

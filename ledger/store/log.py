@@ -41,7 +41,7 @@ class LogRows(Protocol):
 
 
 class StoredLog:
-    """``ledger.app.ports.TransparencyLog`` over stored rows; every proof reads O(log n) tiles."""
+    """``ledger.app.ports.store.TransparencyLog`` over stored rows; every proof reads O(log n) tiles."""
 
     def __init__(self, rows: LogRows) -> None:
         self._rows = rows

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ledger.app.keys_port import ApiKey
-from ledger.app.ports import Randomness, Transaction
-from ledger.domain import upcast
-from ledger.domain.instant import Clock
+from ledger.app.ports.keys import ApiKey
+from ledger.app.ports.store import Randomness, Transaction
+from ledger.domain.events import upcast
+from ledger.domain.time.instant import Clock
 from ledger.store.api_keys import key_taken, no_key
 from ledger.store.batches import no_batch
 from ledger.store.following import Following
@@ -41,7 +41,7 @@ class _Committed:
 
 
 class MemoryDatabase(Following):
-    """``ledger.app.ports.Database`` in memory; see the module."""
+    """``ledger.app.ports.store.Database`` in memory; see the module."""
 
     def __init__(self, clock: Clock, randomness: Randomness, tenant: str = "default") -> None:
         self._clock = clock
@@ -180,7 +180,7 @@ class _Keys:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTransaction:
-    """``ledger.app.ports.Transaction`` in memory."""
+    """``ledger.app.ports.store.Transaction`` in memory."""
 
     events: MemoryEvents
     log: StoredLog

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ledger.app.chain_port import ChainLook, StateTally, StoredTransaction, TransactionState
+from ledger.app.ports.chain import ChainLook, StateTally, StoredTransaction, TransactionState
 from ledger.store.chain import no_transaction, require_free
 
 
@@ -39,7 +39,7 @@ class ChainHandle(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryChain:
-    """``ledger.app.ports.ChainTransactions`` over the rows of one transaction."""
+    """``ledger.app.ports.store.ChainTransactions`` over the rows of one transaction."""
 
     handle: ChainHandle
 
@@ -145,7 +145,7 @@ class MemoryChain:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChainLooks:
-    """``ledger.app.chain_port.ChainLooks`` over the rows of one transaction."""
+    """``ledger.app.ports.chain.ChainLooks`` over the rows of one transaction."""
 
     handle: ChainHandle
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ledger.app.erasure import not_erasable
-from ledger.app.ports import Randomness, Receipt
-from ledger.domain import upcast
-from ledger.domain.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent, payload_commitment
-from ledger.domain.instant import Clock
+from ledger.app.log.erasure import not_erasable
+from ledger.app.ports.store import Randomness, Receipt
+from ledger.domain.events import upcast
+from ledger.domain.record.events import ERASABLE_CLASS, ErasedPayload, NewEvent, StoredEvent, payload_commitment
+from ledger.domain.time.instant import Clock
 from ledger.merkle.tile import TileId
 from ledger.merkle.tree import grow
 from ledger.store.appending import (
@@ -31,7 +31,7 @@ from ledger.store.projections import apply, forget, types_beside
 
 @dataclass(frozen=True, slots=True)
 class MemoryEvents:
-    """``ledger.app.ports.EventStore`` over the rows of one transaction."""
+    """``ledger.app.ports.store.EventStore`` over the rows of one transaction."""
 
     handle: MemoryHandle
     tenant: str

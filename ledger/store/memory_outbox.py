@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ledger.app.outbox_port import Lease, OutboxEntry, StageWait
-from ledger.domain.events import StoredEvent
+from ledger.app.ports.outbox import Lease, OutboxEntry, StageWait
+from ledger.domain.record.events import StoredEvent
 from ledger.store.appending import no_event
 from ledger.store.outbox import MAX_ERROR_CHARS, NOT_TOLD, no_stage, not_parked
 
@@ -45,7 +45,7 @@ class OutboxHandle(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryOutbox:
-    """``ledger.app.outbox_port.Outbox`` of all tenants."""
+    """``ledger.app.ports.outbox.Outbox`` of all tenants."""
 
     handle: OutboxHandle
 

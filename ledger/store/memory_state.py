@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ledger.app.chain_port import StoredTransaction
-from ledger.app.keys_port import ApiKey
-from ledger.app.ports import DeliveryAttempt
-from ledger.domain.events import StoredEvent
+from ledger.app.ports.chain import StoredTransaction
+from ledger.app.ports.keys import ApiKey
+from ledger.app.ports.store import DeliveryAttempt
+from ledger.domain.record.events import StoredEvent
 from ledger.errors import ReadOnlyTransaction
 from ledger.store.appending import (
     AppendRequest,

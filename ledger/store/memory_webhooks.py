@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ledger.app.ports import DeliveryAttempt
+from ledger.app.ports.store import DeliveryAttempt
 from ledger.store.deliveries import MAX_ERROR_CHARS
 from ledger.store.followers import moved_on
 from ledger.store.projections import RowChange
@@ -34,7 +34,7 @@ class Handle(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryFollowers:
-    """``ledger.app.ports.Followers``."""
+    """``ledger.app.ports.store.Followers``."""
 
     handle: Handle
 
@@ -49,7 +49,7 @@ class MemoryFollowers:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDeliveries:
-    """``ledger.app.ports.Deliveries`` of one tenant."""
+    """``ledger.app.ports.store.Deliveries`` of one tenant."""
 
     handle: Handle
     tenant: str

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, case, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from ledger.app.outbox_port import Lease, OutboxEntry, StageWait
+from ledger.app.ports.outbox import Lease, OutboxEntry, StageWait
 from ledger.errors import BrokerUnavailable, NotFound, Refused
 from ledger.store import tables
 from ledger.store.appending import no_event
@@ -25,7 +25,7 @@ _WITH_TENANT = tables.outbox.join(tables.event, _event.id == _outbox.event_id)
 
 
 class SqlOutbox:
-    """``ledger.app.outbox_port.Outbox``. Rows are handed out in the order they were added.
+    """``ledger.app.ports.outbox.Outbox``. Rows are handed out in the order they were added.
 
     Leasing counts as an attempt, so that work which kills its worker is seen to fail. A row that is done stays,
     so that queueing the same stage again does nothing.

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from ledger.domain.events import StoredEvent
+from ledger.domain.record.events import StoredEvent
 from ledger.errors import StorageUnavailable
 from ledger.store import tables
 from ledger.store.appending import AppendRequest, Drafts, first_version

@@ -11,10 +11,10 @@ from typing import Self
 
 from sqlalchemy import URL, Connection, Engine, func, select, text
 
-from ledger.app.ports import WAIT_TIMEOUT_S, Randomness, Receipt, Transaction
-from ledger.domain.event_types import PAYLOAD_ERASED
-from ledger.domain.events import NewEvent
-from ledger.domain.instant import Clock
+from ledger.app.ports.store import WAIT_TIMEOUT_S, Randomness, Receipt, Transaction
+from ledger.domain.events.event_types import PAYLOAD_ERASED
+from ledger.domain.record.events import NewEvent
+from ledger.domain.time.instant import Clock
 from ledger.errors import NotSequencedYet
 from ledger.store import tables
 from ledger.store.following import Following
@@ -39,7 +39,7 @@ _QUEUED_ERASURES = (
 
 
 class PostgresDatabase(Following):
-    """``ledger.app.ports.Database`` on PostgreSQL; see the module.
+    """``ledger.app.ports.store.Database`` on PostgreSQL; see the module.
 
     An append is durable once it is committed, and in the log once ``sequence_once`` has run somewhere:
     ``ledger.store.inbox.Sequencer`` does that in a thread, in as many processes as there are.

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
-from ledger.domain.anchor_events import ANCHOR_FINALIZED, ANCHOR_UNDONE
-from ledger.domain.batch_events import BATCH_PUBLISHED, BATCH_UNDONE
-from ledger.domain.events import StoredEvent
-from ledger.domain.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
-from ledger.domain.restatement import Standing, final_from_ns
-from ledger.domain.telemetry import BREAKER_SEVERITY, BreakerState
-from ledger.domain.webhook_events import WEBHOOK_CONFIGURED
+from ledger.domain.credits.restatement import Standing, final_from_ns
+from ledger.domain.events.anchor_events import ANCHOR_FINALIZED, ANCHOR_UNDONE
+from ledger.domain.events.batch_events import BATCH_PUBLISHED, BATCH_UNDONE
+from ledger.domain.events.exclusion_events import EXCLUSION_RECORDED, EXCLUSION_WITHDRAWN
+from ledger.domain.events.webhook_events import WEBHOOK_CONFIGURED
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.rows.telemetry import BREAKER_SEVERITY, BreakerState
 
 Place: TypeAlias = tuple[Any, ...]
 """Which row of which view: (view, tenant, key members in the view's order)."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from ledger.domain.restatement import Standing, carries_proof
+from ledger.domain.credits.restatement import Standing, carries_proof
 from ledger.errors import NotFound
 from ledger.store.view_rows import (
     ViewRow,
@@ -77,7 +77,7 @@ _RowsOf: TypeAlias = Callable[[str], Sequence[ViewRow]]
 
 
 class StoredViews:
-    """``ledger.app.views_port.Views`` over stored view rows."""
+    """``ledger.app.ports.views.Views`` over stored view rows."""
 
     def __init__(self, reader: ViewReader) -> None:
         self._reader = reader

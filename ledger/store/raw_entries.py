@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select, type_coerce
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.types import NullType
 
-from ledger.app.inspection import RawEntry
+from ledger.app.log.inspection import RawEntry
 from ledger.store import tables
 
 _event = tables.event.c

@@ -1,4 +1,4 @@
-"""Filling an empty database from an export, row by row as they were (``ledger.app.transfer.Restoration``)."""
+"""Filling an empty database from an export, row by row as they were (``ledger.app.log.transfer.Restoration``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from ledger.app.inspection import RawEntry, RawRequest
+from ledger.app.log.inspection import RawEntry, RawRequest
 from ledger.errors import LogInconsistent
 from ledger.merkle.tile import edge_tiles
 from ledger.merkle.tree import grow

@@ -10,7 +10,7 @@ from ledger.store.dialects import insert_for
 
 
 class SqlSecrets:
-    """``ledger.app.ports.Secrets`` of one tenant."""
+    """``ledger.app.ports.store.Secrets`` of one tenant."""
 
     def __init__(self, connection: Connection, tenant: str) -> None:
         self._connection = connection

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from ledger.app.ports import EventStore, Randomness
-from ledger.domain.events import StoredEvent
-from ledger.domain.instant import Clock
+from ledger.app.ports.store import EventStore, Randomness
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.time.instant import Clock
 from ledger.store.api_keys import SqlApiKeys
 from ledger.store.batches import SqlBatches
 from ledger.store.chain import SqlChainLooks, SqlChainTransactions
@@ -31,7 +31,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class SqlTransaction:
-    """``ledger.app.ports.Transaction`` over one database transaction."""
+    """``ledger.app.ports.store.Transaction`` over one database transaction."""
 
     events: SqlEvents
     log: StoredLog

@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, func, select
 
-from ledger.app.inspection import RawEntry, ViewDifference
-from ledger.domain import upcast
-from ledger.domain.events import StoredEvent
+from ledger.app.log.inspection import RawEntry, ViewDifference
+from ledger.domain.events import upcast
+from ledger.domain.record.events import StoredEvent
 from ledger.errors import SlaLedgerError
 from ledger.store.projections import apply, sets_rows
 from ledger.store.raw_entries import entries_at
@@ -34,7 +34,7 @@ _Key = tuple[Any, ...]
 
 
 class SqlViewCheck:
-    """``ledger.app.inspection.ViewCheck`` over one read transaction."""
+    """``ledger.app.log.inspection.ViewCheck`` over one read transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

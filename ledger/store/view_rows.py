@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.domain.restatement import carries_proof
+from ledger.domain.credits.restatement import carries_proof
 
 
 @dataclass(frozen=True, slots=True)

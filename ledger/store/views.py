@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Select, delete, func, literal, select, tuple_
 
-from ledger.domain.instant import HOUR_NS
+from ledger.domain.time.instant import HOUR_NS
 from ledger.store.bulk import upsert_rows
 from ledger.store.projections import Place, RowChange
 from ledger.store.tables import VIEW_TABLES

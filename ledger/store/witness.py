@@ -26,7 +26,7 @@ CREATE TRIGGER IF NOT EXISTS seen_no_delete BEFORE DELETE ON seen
 
 
 class SqliteSeenTrees:
-    """``ledger.app.witness.SeenTrees``; a connection for each call, so that threads and processes may share it."""
+    """``ledger.app.log.witness.SeenTrees``; a connection for each call, so that threads and processes may share it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

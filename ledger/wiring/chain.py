@@ -28,12 +28,12 @@ from ledger.anchor.signers import Signer
 from ledger.anchor.states import read_heights
 from ledger.anchor.watched import WatchedRegistry
 from ledger.anchor.watcher import Watcher
-from ledger.app.chain_port import Heights, Seen, StoredTransaction, TransactionState
-from ledger.app.chain_status import ChainStatus, ChainTransactionStatus
-from ledger.app.evidence import RootPublisher
-from ledger.app.ports import Database
+from ledger.app.chain.status import ChainStatus, ChainTransactionStatus
+from ledger.app.ports.chain import Heights, Seen, StoredTransaction, TransactionState
+from ledger.app.ports.evidence import RootPublisher
+from ledger.app.ports.store import Database
 from ledger.domain.attested import TEST_CHAIN_IDS
-from ledger.domain.instant import SECOND_NS, Clock
+from ledger.domain.time.instant import SECOND_NS, Clock
 from ledger.errors import AnchorRefused, ChainUnavailable, SettingInvalid, SlaLedgerError
 from ledger.settings import ChainSettings
 

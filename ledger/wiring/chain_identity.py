@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from ledger.app.chain_status import ChainStatus
-from ledger.app.evidence import Registration
-from ledger.app.ports import Database
+from ledger.app.chain.status import ChainStatus
+from ledger.app.ports.evidence import Registration
+from ledger.app.ports.store import Database
 
 SECP256K1_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ledger.app.chain_port import WatchedChain
-from ledger.app.chain_watch import ChainWatch
-from ledger.app.ports import Database
-from ledger.app.repeating import Notify, Repeating
-from ledger.domain.instant import Clock
+from ledger.app.chain.watch import ChainWatch
+from ledger.app.ports.chain import WatchedChain
+from ledger.app.ports.store import Database
+from ledger.app.work.repeating import Notify, Repeating
+from ledger.domain.time.instant import Clock
 from ledger.settings import ChainSettings
 
 if TYPE_CHECKING:

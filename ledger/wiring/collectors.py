@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ledger.app.evidence import Collector, TelemetrySignature
-from ledger.attest import babyjub
-from ledger.domain.agreement import Agreement
-from ledger.domain.settlement import attestability
+from ledger.app.ports.evidence import Collector, TelemetrySignature
+from ledger.attest.crypto import babyjub
+from ledger.domain.credits.settlement import attestability
+from ledger.domain.terms.agreement import Agreement
 from ledger.errors import CollectorUnknown
 from ledger.wiring.keyring import Keyring
 from ledger.wiring.needs import KeyGroup
@@ -19,7 +19,7 @@ Points = Mapping[str, tuple[int, int]]
 
 
 class SigningCollector:
-    """``ledger.app.evidence.Collector`` with the secret at hand."""
+    """``ledger.app.ports.evidence.Collector`` with the secret at hand."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -30,7 +30,7 @@ class SigningCollector:
 
 
 class KeyringCollectors:
-    """``ledger.app.stages.Collectors`` over a keyring, which is looked at again when a key is asked for.
+    """``ledger.app.settlement.stages.Collectors`` over a keyring, which is looked at again when a key is asked for.
 
     A process that is not given their secrets knows of them by ``told``, and seals nothing.
     """

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from ledger.app.fsck_tree import LogTrust, known_checkpoint
-from ledger.app.log_keys import LogIdentity, log_keys
-from ledger.app.restore_guard import KnownCheckpoint
-from ledger.attest.signing import load_key, verify
+from ledger.app.log.fsck_tree import LogTrust, known_checkpoint
+from ledger.app.log.log_keys import LogIdentity, log_keys
+from ledger.app.log.restore_guard import KnownCheckpoint
+from ledger.attest.crypto.signing import load_key, verify
 from ledger.errors import BadInput, DataDirectoryInvalid, NoteInvalid
 from ledger.merkle.key_history import key_at
 from ledger.merkle.note import MAX_NOTE_BYTES, VerifierKey, parse_vkey

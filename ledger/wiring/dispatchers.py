@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ledger.app.repeating import Repeating
+from ledger.app.work.repeating import Repeating
 from ledger.errors import SlaLedgerError
 
 POLL_S = 0.2

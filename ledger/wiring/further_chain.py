@@ -18,9 +18,9 @@ from ledger.anchor.roots import RegistryRoots
 from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.sender import Sender
 from ledger.anchor.signers import RemoteAccount, Signer
-from ledger.app.evidence import RootPublisher
-from ledger.app.ports import Database
-from ledger.domain.instant import Clock
+from ledger.app.ports.evidence import RootPublisher
+from ledger.app.ports.store import Database
+from ledger.domain.time.instant import Clock
 from ledger.errors import SettingInvalid
 from ledger.wiring.chain import ChainAccounts, RpcChain
 from ledger.wiring.chain_accounts import account_of_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from ledger.app.ports import Randomness
-from ledger.attest.signing import SEED_BYTES, SigningKey, load_key, save_secret
+from ledger.app.ports.store import Randomness
+from ledger.attest.crypto.signing import SEED_BYTES, SigningKey, load_key, save_secret
 from ledger.errors import KeyFileUnusable
 from ledger.wiring.needs import KeyGroup, folder_of, group_of, refuse
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ledger.app.log_keys import LogIdentity, log_keys
-from ledger.app.ports import Transaction
-from ledger.attest.signing import NoteKey, SigningKey, load_note_key, parse_skey, save_note_key, verify
+from ledger.app.log.log_keys import LogIdentity, log_keys
+from ledger.app.ports.store import Transaction
+from ledger.attest.crypto.signing import NoteKey, SigningKey, load_note_key, parse_skey, save_note_key, verify
 from ledger.errors import KeyFileUnusable, SettingInvalid, SlaLedgerError
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.merkle.key_history import key_at
@@ -24,7 +24,7 @@ LOCAL_ORIGIN = "sla-ledger.local"
 
 
 class LogSigner:
-    """Signs checkpoints with the keys at hand (``ledger.app.checkpoints.CheckpointSigner``).
+    """Signs checkpoints with the keys at hand (``ledger.app.log.checkpoints.CheckpointSigner``).
 
     ``folder`` is where further ones may come to lie; None: this process is given none.
     """

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
-from ledger.app.agreements import load_agreement, register_agreement, registration_of
-from ledger.app.attestations import anchored, proved, proved_circuits
-from ledger.app.bundles import build_opening
-from ledger.app.closing import Cause, close_period
-from ledger.app.observations import ReadRows, RecordedBatch, record_observations
-from ledger.app.statements import IssuedStatement, issued_for
-from ledger.attest.signing import verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.interval import Interval
+from ledger.app.agreements.registering import load_agreement, register_agreement, registration_of
+from ledger.app.bundles.building import build_opening
+from ledger.app.facts.observations import ReadRows, RecordedBatch, record_observations
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.settlement.attestations import anchored, proved, proved_circuits
+from ledger.app.settlement.statements import IssuedStatement, issued_for
+from ledger.attest.crypto.signing import verify
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.interval import Interval
 from ledger.wiring.chain_identity import ChainIdentity
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services

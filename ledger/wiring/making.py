@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ledger.attest.signing import NoteKey
+from ledger.attest.crypto.signing import NoteKey
 from ledger.errors import DataDirectoryInvalid
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.wiring.collectors import COLLECTOR

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ledger.domain.canonical import canonical_bytes, parse_json
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.record.canonical import canonical_bytes, parse_json
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.wiring.files import replace_file

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ledger.domain.agreement_schema import EVM_ADDRESS
-from ledger.domain.canonical import parse_json
-from ledger.domain.event_values import CHAIN_ID
+from ledger.domain.record.canonical import parse_json
+from ledger.domain.record.event_values import CHAIN_ID
 from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
+from ledger.domain.terms.agreement_schema import EVM_ADDRESS
 from ledger.errors import SettingInvalid, SlaLedgerError
 from ledger.settings import HIGHEST_MAX_FEE_GWEI, MAX_CONFIRMATIONS, ChainSettings
 from ledger.settings.reading import is_http_url

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from ledger.app.outbox import Stage
+from ledger.app.work.outbox import Stage
 from ledger.errors import KeyFileUnusable
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ledger.attest import babyjub
-from ledger.domain.agreement import Agreement
+from ledger.attest.crypto import babyjub
+from ledger.domain.terms.agreement import Agreement
 from ledger.wiring.collectors import COLLECTOR
 from ledger.wiring.keyring import Keyring
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ledger.app.restore_guard import KnownCheckpoint
-from ledger.domain.canonical import canonical_bytes, parse_json
+from ledger.app.log.restore_guard import KnownCheckpoint
+from ledger.domain.record.canonical import canonical_bytes, parse_json
 from ledger.errors import SlaLedgerError, StorageDamaged, StorageUnavailable
 from ledger.merkle.checkpoint import parse_checkpoint
 from ledger.merkle.note import MAX_NOTE_BYTES, parse_note
@@ -19,7 +19,7 @@ PIN_FORMAT = "sla-ledger/pin/v1"
 
 
 class PinFile:
-    """``ledger.app.restore_guard.Pin``: ``{"format", "size", "root", "note"}``, replaced whole and fsynced.
+    """``ledger.app.log.restore_guard.Pin``: ``{"format", "size", "root", "note"}``, replaced whole and fsynced.
 
     Take it along when the key moves to another machine. It is no secret, but whoever may write it can switch the
     guard off, so it lies in the key folder.

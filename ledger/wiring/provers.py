@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ledger.attest.circuits import Circuit
-from ledger.attest.limits import Limits
-from ledger.attest.node_toolchain import NodeToolchain
-from ledger.attest.proof_makers import ProofMaker, RapidsnarkMaker, SnarkjsMaker
-from ledger.attest.prover import Groth16Prover, Keys
+from ledger.attest.proving.circuits import Circuit
+from ledger.attest.proving.limits import Limits
+from ledger.attest.proving.node_toolchain import NodeToolchain
+from ledger.attest.proving.proof_makers import ProofMaker, RapidsnarkMaker, SnarkjsMaker
+from ledger.attest.proving.prover import Groth16Prover, Keys
 from ledger.settings import ProverName, ProverSettings
 
 

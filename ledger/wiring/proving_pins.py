@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ledger.attest.ceremony_keys import read_pins, write_pin
+from ledger.attest.proving.ceremony_keys import read_pins, write_pin
 from ledger.wiring.data_directory import KEY_FOLDER
 from ledger.wiring.files import replace_file
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ledger.domain.agreement_schema import EVM_ADDRESS, FIELD_ELEMENT
-from ledger.domain.canonical import canonical_bytes, parse_json
+from ledger.domain.record.canonical import canonical_bytes, parse_json
 from ledger.domain.schema import MapOf, Object, OneOf, Text
+from ledger.domain.terms.agreement_schema import EVM_ADDRESS, FIELD_ELEMENT
 from ledger.errors import DataDirectoryInvalid, SlaLedgerError
 from ledger.merkle.note import VerifierKey, parse_vkey
 from ledger.wiring.files import replace_file

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ledger.app.evidence import Attestor
-from ledger.app.ports import Database
-from ledger.app.roots import Batches, RootPolicy
-from ledger.domain.batch_events import HOME
-from ledger.domain.instant import Clock
+from ledger.app.chain.roots import Batches, RootPolicy
+from ledger.app.ports.evidence import Attestor
+from ledger.app.ports.store import Database
+from ledger.domain.events.batch_events import HOME
+from ledger.domain.time.instant import Clock
 from ledger.settings import RootSettings
 from ledger.wiring.named_chains import SETTING, read_root_chains
 

@@ -12,31 +12,31 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledger.app.block_seals import BlockSeals
-from ledger.app.bundles import LedgerBundles
-from ledger.app.chain_status import ChainStatus
-from ledger.app.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
-from ledger.app.closing import Schedule
+from ledger.app.bundles.building import LedgerBundles
+from ledger.app.bundles.tlog import PublicLog
+from ledger.app.chain.status import ChainStatus
 from ledger.app.commands import Commands
-from ledger.app.cosigning import WitnessedPublishing
-from ledger.app.finality import DueWork, Finality
-from ledger.app.judging import Watch
-from ledger.app.log_keys import rotate_log_key
-from ledger.app.outbox import OutboxRunner, Stage, StageWork
-from ledger.app.readiness import SchemaState
-from ledger.app.repeating import Repeating
-from ledger.app.restore_guard import RestoreGuard
-from ledger.app.tlog import PublicLog
-from ledger.app.webhook_delivery import queue_deliveries
-from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.ceremony_keys import PinnedKeys
-from ledger.attest.circuits import load_circuits
-from ledger.attest.incident_credit import INCIDENTS_CIRCUIT
-from ledger.attest.probe_checks import telemetry_signature_holds
-from ledger.attest.signing import NoteKey, SigningKey, verify
-from ledger.attest.zk_keys import KeyCache
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.naming import LOG_KEYS_STREAM
+from ledger.app.judgement.judging import Watch
+from ledger.app.log.checkpoints import Cosigners, NoWitnesses, sign_checkpoint
+from ledger.app.log.cosigning import WitnessedPublishing
+from ledger.app.log.log_keys import rotate_log_key
+from ledger.app.log.restore_guard import RestoreGuard
+from ledger.app.periods.closing import Schedule
+from ledger.app.reading.readiness import SchemaState
+from ledger.app.settlement.block_seals import BlockSeals
+from ledger.app.settlement.finality import DueWork, Finality
+from ledger.app.webhooks.delivery import queue_deliveries
+from ledger.app.work.outbox import OutboxRunner, Stage, StageWork
+from ledger.app.work.repeating import Repeating
+from ledger.attest.checks.probe_checks import telemetry_signature_holds
+from ledger.attest.commitments.incident_credit import INCIDENTS_CIRCUIT
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
+from ledger.attest.proving.attestor import CircuitAttestor
+from ledger.attest.proving.ceremony_keys import PinnedKeys
+from ledger.attest.proving.circuits import load_circuits
+from ledger.attest.proving.zk_keys import KeyCache
+from ledger.domain.record.naming import LOG_KEYS_STREAM
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import DataDirectoryInvalid
 from ledger.merkle.key_history import LogKey
 from ledger.merkle.note import VerifierKey
@@ -67,7 +67,7 @@ from ledger.wiring.witness_client import HttpWitness, witnesses_of
 
 if TYPE_CHECKING:
     # Libraries of the chain take over a second to load, which a process that does not touch it need not spend.
-    from ledger.app.roots import Batches
+    from ledger.app.chain.roots import Batches
     from ledger.wiring.chain import ChainAccounts, OpenChain
     from ledger.wiring.further_chain import FurtherChain
 

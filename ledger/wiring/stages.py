@@ -10,18 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ledger.app import anchoring, attestations
-from ledger.app.evidence import Attestor
-from ledger.app.judging import Judge
-from ledger.app.outbox import Stage, StageWork
-from ledger.app.ports import Database, Randomness
-from ledger.app.roots import publish_batch
-from ledger.app.stages import Collectors, compensate_period, evaluate_period
-from ledger.app.telemetry import find_evidence
-from ledger.app.turns import wait_for_turn
-from ledger.app.violation_rows import RequestFinder
-from ledger.app.webhook_delivery import Courier
-from ledger.domain.instant import Clock
+from ledger.app.chain import anchoring
+from ledger.app.chain.roots import publish_batch
+from ledger.app.chain.turns import wait_for_turn
+from ledger.app.facts.telemetry import find_evidence
+from ledger.app.judgement.judging import Judge
+from ledger.app.judgement.violation_rows import RequestFinder
+from ledger.app.ports.evidence import Attestor
+from ledger.app.ports.store import Database, Randomness
+from ledger.app.settlement import attestations
+from ledger.app.settlement.stages import Collectors, compensate_period, evaluate_period
+from ledger.app.webhooks.delivery import Courier
+from ledger.app.work.outbox import Stage, StageWork
+from ledger.domain.time.instant import Clock
 from ledger.errors import AnchorRefused, DataDirectoryInUse, NotYet
 from ledger.ingest.facts import read_facts
 from ledger.ingest.traces import trace_ids
@@ -175,7 +176,7 @@ def _anchor(services: Parts) -> RegistryAnchor:
 
 
 find_requests = RequestFinder(read_facts, trace_ids)
-"""``ledger.app.violation_rows.FindRequests`` of this release's formats."""
+"""``ledger.app.judgement.violation_rows.FindRequests`` of this release's formats."""
 
 
 def directory_holder(folder: Path) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ledger.app.ports import Randomness
-from ledger.domain.instant import Clock
+from ledger.app.ports.store import Randomness
+from ledger.domain.time.instant import Clock
 from ledger.errors import DataDirectoryInvalid
 from ledger.store.database import SqliteDatabase
 from ledger.store.inbox import Sequencer

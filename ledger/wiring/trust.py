@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ledger.app.agreements import timeline_of
-from ledger.app.attestations import proved_circuits
-from ledger.app.log_keys import log_keys
-from ledger.app.ports import Transaction
-from ledger.attest.bundle_schema import TRUST_FORMAT
-from ledger.domain.agreement import Agreement
+from ledger.app.agreements.registering import timeline_of
+from ledger.app.log.log_keys import log_keys
+from ledger.app.ports.store import Transaction
+from ledger.app.settlement.attestations import proved_circuits
+from ledger.attest.checks.bundle_schema import TRUST_FORMAT
+from ledger.domain.terms.agreement import Agreement
 from ledger.merkle.cosignature import WitnessKey
 from ledger.merkle.key_history import LogKey
 from ledger.wiring.chain_identity import ChainIdentity

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from standardwebhooks import Webhook
 
-from ledger.app.webhook_delivery import Answer
+from ledger.app.webhooks.delivery import Answer
 from ledger.errors import WebhookUnreachable
 
 CONNECT_TIMEOUT_S = 5
@@ -33,7 +33,7 @@ def sign(secrets: Sequence[bytes], message_id: str, timestamp_s: int, body: byte
 
 
 class WebhookClient:
-    """``ledger.app.webhook_delivery.Post``.
+    """``ledger.app.webhooks.delivery.Post``.
 
     The name is resolved once and exactly the address that was checked is asked: an endpoint that resolves to a
     machine of the operator's own network (loopback, private, link-local) would make the server ask it on somebody's

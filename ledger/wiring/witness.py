@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.app.witness import Witness
-from ledger.attest.signing import verify
+from ledger.app.log.witness import Witness
+from ledger.attest.crypto.signing import verify
 from ledger.errors import DataDirectoryInvalid
 from ledger.merkle.cosignature import WitnessKey
 from ledger.merkle.note import VerifierKey, parse_vkey

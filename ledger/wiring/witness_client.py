@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from ledger.app.cosigning import MAX_ANSWER_BYTES, WitnessAnswer
-from ledger.domain.canonical import parse_json
+from ledger.app.log.cosigning import MAX_ANSWER_BYTES, WitnessAnswer
+from ledger.domain.record.canonical import parse_json
 from ledger.domain.schema import Integer, ListOf, Object, OneOf, Text
 from ledger.errors import SettingInvalid, SlaLedgerError, WitnessesUnavailable
 from ledger.merkle.cosignature import WitnessKey, WitnessPolicy, parse_witness_vkey
@@ -30,7 +30,7 @@ WITNESSES = Object(
 
 
 class HttpWitness:
-    """A witness at a submission prefix (``ledger.app.cosigning.WitnessConnection``)."""
+    """A witness at a submission prefix (``ledger.app.log.cosigning.WitnessConnection``)."""
 
     def __init__(self, url: SplitResult, key: WitnessKey, timeout_s: float = TIMEOUT_S) -> None:
         self.key = key

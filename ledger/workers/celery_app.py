@@ -11,8 +11,8 @@ from collections.abc import Callable
 from celery import Celery
 from kombu.exceptions import OperationalError
 
-from ledger.app.outbox import Stage
-from ledger.app.outbox_port import Lease
+from ledger.app.ports.outbox import Lease
+from ledger.app.work.outbox import Stage
 from ledger.errors import BrokerUnavailable
 
 TASK_PREFIX = "sla_ledger."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ledger.app.outbox_port import Lease
-from ledger.app.ports import Database
-from ledger.domain.instant import Clock
+from ledger.app.ports.outbox import Lease
+from ledger.app.ports.store import Database
+from ledger.domain.time.instant import Clock
 from ledger.errors import BrokerUnavailable
 
 BATCH = 100

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from celery.signals import setup_logging
 
-from ledger.app.repeating import Notify, Repeating, repeat
-from ledger.app.webhook_delivery import queue_deliveries
-from ledger.domain.instant import SECOND_NS
+from ledger.app.webhooks.delivery import queue_deliveries
+from ledger.app.work.repeating import Notify, Repeating, repeat
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import SettingInvalid
 from ledger.settings import WorkerSettings
 from ledger.wiring.chain_watching import watchers

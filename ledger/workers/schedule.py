@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ledger.app.ports import Database
+from ledger.app.ports.store import Database
 
 
 class Closes(Protocol):

@@ -10,9 +10,9 @@ from typing import Protocol
 from celery import Celery
 from celery.signals import worker_process_init, worker_process_shutdown
 
-from ledger.app.outbox import OutboxRunner, Stage
-from ledger.app.ports import Database
-from ledger.domain.instant import SECOND_NS, Clock
+from ledger.app.ports.store import Database
+from ledger.app.work.outbox import OutboxRunner, Stage
+from ledger.domain.time.instant import SECOND_NS, Clock
 from ledger.errors import SlaLedgerError, Unavailable
 from ledger.settings import WorkerSettings
 from ledger.workers.celery_app import sender, task_name

@@ -17,7 +17,7 @@ from api.auth.setup import make_authentication
 from api.edge import Edge
 from ledger.app.access import Role, Scope
 from ledger.app.keys import make_key
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.time.instant import SECOND_NS
 from ledger.settings import AuthMode, AuthSettings
 from tests.api.filled import FIRST_NS, Counted, Ledger
 from tests.api.serving import app_over

@@ -15,11 +15,11 @@ from api.desks import Desks
 from api.edge import Edge
 from api.receiving import Intake
 from ledger.app.access import ROLE_SCOPES, Principal, Role
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.outbox import OutboxRunner
-from ledger.app.queries import Queries
-from ledger.app.readiness import Health
-from ledger.app.webhook_desk import WebhookDesk
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.readiness import Health
+from ledger.app.webhooks.desk import WebhookDesk
+from ledger.app.work.outbox import OutboxRunner
 from ledger.settings import IngestSettings, WorkerSettings
 from ledger.wiring.services import Services, create_data
 from ledger.wiring.stages import stage_work

@@ -19,7 +19,7 @@ from api.auth.access_tokens import LEEWAY_S, REQUIRED, AccessTokens
 from api.auth.guests import recognise
 from api.auth.issuer_keys import MAX_AGE_NS, MAX_STALE_NS, MIN_INTERVAL_NS, IssuerKeys, loader
 from ledger.app.access import ROLE_SCOPES, Role, Scope, check_tenant
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import Unauthenticated, Unavailable
 from tests.support import identity_provider as idp
 

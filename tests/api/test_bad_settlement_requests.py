@@ -24,11 +24,11 @@ from api.auth.callers import Authentication, Caller
 from api.desks import Desks
 from api.edge import Edge
 from ledger.app.access import ROLE_SCOPES, Principal, Role
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.outbox import OutboxRunner
-from ledger.app.queries import Queries
-from ledger.app.readiness import Health
-from ledger.app.webhook_desk import WebhookDesk
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.readiness import Health
+from ledger.app.webhooks.desk import WebhookDesk
+from ledger.app.work.outbox import OutboxRunner
 from ledger.errors import SlaLedgerError
 from ledger.settings import WorkerSettings
 from ledger.wiring.parties import DemoParties

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ledger.app.access import Role
-from ledger.app.agreements import load_agreement
-from ledger.app.observations import record_observations
-from ledger.domain.naming import observations_stream
-from ledger.domain.period_names import period_named
+from ledger.app.agreements.registering import load_agreement
+from ledger.app.facts.observations import record_observations
+from ledger.domain.record.naming import observations_stream
+from ledger.domain.terms.period_names import period_named
 from ledger.ingest.facts import read_facts
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services

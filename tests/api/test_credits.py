@@ -15,7 +15,7 @@ from api.auth.callers import LOCAL_OPERATOR, Authentication, Caller
 from api.edge import Edge
 from api.rest import credit_lines
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
-from ledger.app.exports import verify_credit_export
+from ledger.app.billing.exports import verify_credit_export
 
 Client = TestClient[Any]
 As = Callable[..., Client]

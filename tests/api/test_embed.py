@@ -15,9 +15,9 @@ from api.embed.pages import FILES
 from api.embed.summary import as_summary
 from api.parameters import encode_cursor
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
-from ledger.app.queries import Queries
-from ledger.domain import naming
-from ledger.domain.naming import windows_stream
+from ledger.app.reading.queries import Queries
+from ledger.domain.record import naming
+from ledger.domain.record.naming import windows_stream
 from ledger.errors import NotFound, SettingInvalid
 from ledger.settings import EmbedSettings
 from tests.api.filled import EXAMPLE, FIRST, FIRST_NS, Ledger, objective

@@ -25,17 +25,17 @@ from api.app import create_app
 from api.desks import Desks
 from api.edge import Edge
 from api.receiving import BODIES, Intake, Outcomes
-from ledger.app.closing import Cause, close_period
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.log_keys import LogIdentity
-from ledger.app.queries import Queries
-from ledger.app.readiness import Health, SchemaState
-from ledger.app.telemetry import find_evidence
-from ledger.app.tlog import PublicLog
-from ledger.app.webhook_desk import WebhookDesk
-from ledger.attest.signing import NoteKey, SigningKey, verify
-from ledger.domain.instant import DAY_NS, HOUR_NS, SECOND_NS, format_instant_ns, parse_instant_ns
-from ledger.domain.interval import Interval
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.bundles.tlog import PublicLog
+from ledger.app.facts.telemetry import find_evidence
+from ledger.app.log.log_keys import LogIdentity
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.readiness import Health, SchemaState
+from ledger.app.webhooks.desk import WebhookDesk
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
+from ledger.domain.time.instant import DAY_NS, HOUR_NS, SECOND_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.settings import IngestSettings
 from tests.unit.app.conftest import Desk, log, make_desk, row
 

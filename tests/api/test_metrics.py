@@ -13,10 +13,10 @@ from litestar.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.meters import Meters
-from ledger.app import budget_board
-from ledger.app.budget_board import FRESH_S, SPEND_S, BudgetBoard
-from ledger.app.queries import Queries
-from ledger.app.readiness import Health
+from ledger.app.reading import budget_board
+from ledger.app.reading.budget_board import FRESH_S, SPEND_S, BudgetBoard
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.readiness import Health
 from ledger.errors import Unavailable
 from tests.api.filled import Ledger
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from ledger.app.erasure import erase_payload
-from ledger.attest.signing import NoteKey, verify
-from ledger.domain.canonical import canonical_bytes, parse_json
-from ledger.domain.events import PAYLOAD_PREFIX
+from ledger.app.log.erasure import erase_payload
+from ledger.attest.crypto.signing import NoteKey, verify
+from ledger.domain.record.canonical import canonical_bytes, parse_json
+from ledger.domain.record.events import PAYLOAD_PREFIX
 from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.verify import verify_inclusion
 from tests.api.filled import TRACE

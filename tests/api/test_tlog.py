@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from ledger.attest.signing import NoteKey, verify
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.events import NewEvent
+from ledger.attest.crypto.signing import NoteKey, verify
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import NewEvent
 from ledger.merkle.checkpoint import Checkpoint, open_checkpoint
 from ledger.merkle.cosignature import WitnessPolicy
 from ledger.merkle.hasher import leaf_hash

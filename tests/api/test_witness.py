@@ -11,7 +11,7 @@ import pytest
 from litestar.testing import TestClient
 
 from api.witness import WitnessApp
-from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.merkle.cosignature import open_cosignatures
 from ledger.merkle.note import parse_note, parse_signature

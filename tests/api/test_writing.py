@@ -13,11 +13,11 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.desks import Desks
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.queries import Queries
-from ledger.app.readiness import Health
-from ledger.app.webhook_desk import WebhookDesk
-from ledger.domain.naming import closing_stream
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.readiness import Health
+from ledger.app.webhooks.desk import WebhookDesk
+from ledger.domain.record.naming import closing_stream
 from ledger.settings import WorkerSettings
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import Services, create_data

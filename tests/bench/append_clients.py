@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 
 from sqlalchemy.engine import make_url
 
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.events import NewEvent
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import NewEvent
 from tests.support.postgres import ROLE_PREFIX
 
 EVENT_BYTES = 500

@@ -14,7 +14,7 @@ from statistics import median
 
 from eth_utils import keccak
 
-from ledger.attest.batch import Batch
+from ledger.attest.crypto.batch import Batch
 from tests.bench.attest_run import PROOFS, ROUNDS
 from tests.bench.main import ROOT, Goal, main, run_child
 from tests.contracts.ground import DAY as DAY_NS

@@ -12,11 +12,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ledger.attest.circuits import circuit_named
-from ledger.attest.prover_process import ProverProcess
-from ledger.attest.verification_key import parse_verification_key
-from ledger.attest.zk_keys import CircuitKey
-from ledger.attest.zkey import read_zkey
+from ledger.attest.crypto.verification_key import parse_verification_key
+from ledger.attest.proving.circuits import circuit_named
+from ledger.attest.proving.prover_process import ProverProcess
+from ledger.attest.proving.zk_keys import CircuitKey
+from ledger.attest.proving.zkey import read_zkey
 from ledger.resources import resource_dir
 from tests.bench import fixed_base, known_zkey
 from tests.circuits.compiled import compiled

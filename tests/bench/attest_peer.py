@@ -24,13 +24,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
-from ledger.attest.groth16 import check_proof
-from ledger.attest.inputs import CircuitInputs
-from ledger.attest.limits import Limits
-from ledger.attest.node_toolchain import NodeToolchain
-from ledger.attest.proof_makers import ResidentMaker, SnarkjsMaker, read_proof_json, write_inputs
-from ledger.attest.prover_process import ProverProcess
-from ledger.attest.zk_keys import CircuitKey
+from ledger.attest.commitments.inputs import CircuitInputs
+from ledger.attest.crypto.groth16 import check_proof
+from ledger.attest.proving.limits import Limits
+from ledger.attest.proving.node_toolchain import NodeToolchain
+from ledger.attest.proving.proof_makers import ResidentMaker, SnarkjsMaker, read_proof_json, write_inputs
+from ledger.attest.proving.prover_process import ProverProcess
+from ledger.attest.proving.zk_keys import CircuitKey
 
 ROUNDS = 3
 RESIDENT = Path(__file__).with_name("snarkjs_resident.cjs")

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from ledger.attest.circuits import circuit_named, load_circuits
-from ledger.attest.groth16 import check_proof
-from ledger.attest.inputs import circuit_inputs
-from ledger.attest.model import PeriodClaim, evaluate
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.zk_keys import KeyCache
+from ledger.attest.commitments.inputs import circuit_inputs
+from ledger.attest.commitments.model import PeriodClaim, evaluate
+from ledger.attest.crypto.groth16 import check_proof
+from ledger.attest.proving.circuits import circuit_named, load_circuits
+from ledger.attest.proving.prover import Groth16Prover
+from ledger.attest.proving.zk_keys import KeyCache
 from ledger.resources import resource_dir
 from tests.bench import attest_peer
 from tests.bench.attest_key import zkey_of

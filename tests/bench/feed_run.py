@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ledger.app.windows import evaluate_windows
-from ledger.domain.instant import DAY_NS, format_instant_ns
-from ledger.domain.interval import Interval
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.domain.time.instant import DAY_NS, format_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.ingest.facts import read_facts
 from ledger.store.database import SqliteDatabase
 from tests.unit.app.feeding import desk_of, hand

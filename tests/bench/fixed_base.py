@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from py_ecc.optimized_bn128 import G1, G2, multiply, normalize
 
-from ledger.attest.bn254 import G1Point, G2Point
+from ledger.attest.crypto.bn254 import G1Point, G2Point
 from ledger.domain.attested import BASE_ORDER as Q
 from ledger.domain.attested import SCALAR_ORDER as R
 

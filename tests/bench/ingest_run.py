@@ -24,16 +24,16 @@ import uvicorn
 from api.app import create_app
 from api.desks import Desks
 from api.receiving import Intake
-from ledger.app.agreements import load_agreement, register_agreement
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.queries import Queries
-from ledger.app.readiness import Health
-from ledger.app.webhook_desk import WebhookDesk
-from ledger.app.windows import evaluate_windows
-from ledger.attest.signing import verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.period_names import period_named
-from ledger.domain.window import WindowState
+from ledger.app.agreements.registering import load_agreement, register_agreement
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.readiness import Health
+from ledger.app.webhooks.desk import WebhookDesk
+from ledger.attest.crypto.signing import verify
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.windows.window import WindowState
 from ledger.ingest.facts import read_facts
 from ledger.settings import IngestSettings
 from ledger.wiring.services import Services, create_data

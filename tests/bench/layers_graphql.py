@@ -27,8 +27,8 @@ from api.graphql.scalars import SCALARS
 from api.graphql.schema import Schemas
 from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.paging import ANY_START, Page, Starts
-from ledger.app.queries import Queries
-from ledger.app.sla_report import LatencyCache
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.sla_report import LatencyCache
 
 STATEMENTS = 100
 ROUNDS = 60

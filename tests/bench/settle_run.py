@@ -16,13 +16,13 @@ from datetime import date
 from statistics import median
 from typing import Any
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.settlement import Settlement, settle
-from ledger.domain.violations import violations
-from ledger.domain.window import Window, WindowState
-from ledger.domain.window_columns import CellColumn, WindowColumns
+from ledger.domain.credits.settlement import Settlement, settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.violations.violation import violations
+from ledger.domain.windows.window import Window, WindowState
+from ledger.domain.windows.window_columns import CellColumn, WindowColumns
 from tests.unit.domain.samples import agreement
 
 ROUNDS = 15

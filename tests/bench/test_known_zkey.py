@@ -9,13 +9,13 @@ from typing import NoReturn
 import pytest
 from py_ecc.optimized_bn128 import G1, G2, multiply, normalize
 
-from ledger.attest.groth16 import check_proof
-from ledger.attest.limits import Limits
-from ledger.attest.proof_makers import ResidentMaker, SnarkjsMaker
-from ledger.attest.prover_process import ProverProcess
-from ledger.attest.verification_key import parse_verification_key
-from ledger.attest.zk_keys import CircuitKey
-from ledger.attest.zkey import read_zkey
+from ledger.attest.crypto.groth16 import check_proof
+from ledger.attest.crypto.verification_key import parse_verification_key
+from ledger.attest.proving.limits import Limits
+from ledger.attest.proving.proof_makers import ResidentMaker, SnarkjsMaker
+from ledger.attest.proving.prover_process import ProverProcess
+from ledger.attest.proving.zk_keys import CircuitKey
+from ledger.attest.proving.zkey import read_zkey
 from ledger.domain.attested import SCALAR_ORDER as R
 from ledger.errors import ProofInvalid
 from tests.bench import attest_peer

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from ledger.attest.verification_key import parse_verification_key
-from ledger.attest.zk_keys import CircuitKey
+from ledger.attest.crypto.verification_key import parse_verification_key
+from ledger.attest.proving.zk_keys import CircuitKey
 from ledger.errors import ProofInvalid
 from tests.bench import attest, attest_peer, feed_run, layers_graphql, settle, settle_run
 from tests.bench.layers import GOALS, MEASUREMENTS

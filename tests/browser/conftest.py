@@ -21,10 +21,10 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, sync_playwright
 
-from ledger.app.agreements import load_agreement
-from ledger.app.observations import record_observations
+from ledger.app.agreements.registering import load_agreement
+from ledger.app.facts.observations import record_observations
 from ledger.cli.main import main
-from ledger.domain.period_names import period_named
+from ledger.domain.terms.period_names import period_named
 from ledger.ingest.request_log import RequestLog
 from ledger.wiring import open_data
 

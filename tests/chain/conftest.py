@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 from eth_account import Account
 
-from ledger.app.ports import Database
+from ledger.app.ports.store import Database
 from ledger.settings import ChainSettings
 from ledger.wiring.chain import ChainAccounts, RpcChain
 from tests.conformance.samples import StepClock

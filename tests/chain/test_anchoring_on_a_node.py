@@ -8,7 +8,7 @@ import pytest
 
 from ledger.anchor.addresses import registry_address
 from ledger.anchor.sender import Call, Sender
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotYet, SettingInvalid
 from ledger.settings import ChainSettings
 from ledger.wiring.chain import RpcChain

@@ -10,13 +10,13 @@ from typing import Any, NoReturn
 import pytest
 
 from ledger.anchor.chain import Statement, signals_hash
-from ledger.app.bundles import build_bundle
-from ledger.attest.case import Case
-from ledger.attest.chain_checks import on_chain
-from ledger.attest.json_rpc import HttpNode
-from ledger.attest.report import Line, Outcome, Report
-from ledger.attest.signing import NoteKey, SigningKey
-from ledger.attest.verification import Exit, read_bundle
+from ledger.app.bundles.building import build_bundle
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.chain_checks import on_chain
+from ledger.attest.checks.json_rpc import HttpNode
+from ledger.attest.checks.report import Line, Outcome, Report
+from ledger.attest.checks.verification import Exit, read_bundle
+from ledger.attest.crypto.signing import NoteKey, SigningKey
 from ledger.domain.attested import EMBEDDED_CHAIN_ID
 from ledger.errors import ChainUnavailable, SettingInvalid
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from ledger.anchor.sender import Sender
-from ledger.attest.batch import Batch, batch_node
+from ledger.attest.crypto.batch import Batch, batch_node
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.wiring.chain import RpcChain
 from tests.chain.conftest import ACCOUNTS, chain_of

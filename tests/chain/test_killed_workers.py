@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ledger.anchor.signers import RemoteAccount
-from ledger.app.ports import Database
+from ledger.app.ports.store import Database
 from ledger.errors import NotYet
 from ledger.settings import ChainSettings
 from ledger.store.database import SqliteDatabase

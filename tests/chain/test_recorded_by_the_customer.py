@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ledger.anchor.chain import Statement
-from ledger.app.anchoring import _load, _record
-from ledger.attest import checks
-from ledger.attest.evm_tx import decode_transaction
+from ledger.app.chain.anchoring import _load, _record
+from ledger.attest.checks import statement_checks as checks
+from ledger.attest.checks.evm_tx import decode_transaction
 from ledger.errors import ChainUnavailable
 from ledger.wiring.chain import RpcChain
 from tests.chain.conftest import ACCOUNTS, chain_of, recordings

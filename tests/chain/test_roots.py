@@ -13,16 +13,16 @@ from typing import Any, NoReturn
 import pytest
 from eth_utils import keccak
 
-from ledger.app.bundles import build_bundle
-from ledger.app.ports import Database
-from ledger.app.roots import Batches, RootPolicy, publish_batch
-from ledger.attest.case import Case
-from ledger.attest.json_rpc import HttpNode
-from ledger.attest.report import Outcome
-from ledger.attest.root_checks import roots_on_chain, routed
-from ledger.attest.signing import SigningKey
-from ledger.attest.verification import read_bundle
-from ledger.domain.naming import batches_stream
+from ledger.app.bundles.building import build_bundle
+from ledger.app.chain.roots import Batches, RootPolicy, publish_batch
+from ledger.app.ports.store import Database
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.json_rpc import HttpNode
+from ledger.attest.checks.report import Outcome
+from ledger.attest.checks.root_checks import roots_on_chain, routed
+from ledger.attest.checks.verification import read_bundle
+from ledger.attest.crypto.signing import SigningKey
+from ledger.domain.record.naming import batches_stream
 from ledger.errors import ChainUnavailable, NotYet, SettingInvalid
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.chain import RpcChain

@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 import pytest
 
-from ledger.app.chain_batches import BatchWatch
-from ledger.app.chain_blocks import Blocks, Look
-from ledger.app.chain_port import Heights
-from ledger.app.ports import Database
-from ledger.app.roots import publish_batch
-from ledger.domain.naming import batches_stream
+from ledger.app.chain.batches import BatchWatch
+from ledger.app.chain.blocks import Blocks, Look
+from ledger.app.chain.roots import publish_batch
+from ledger.app.ports.chain import Heights
+from ledger.app.ports.store import Database
+from ledger.domain.record.naming import batches_stream
 from tests.chain.conftest import chain_of
 from tests.chain.test_roots import form, sign
 from tests.conformance.samples import SeededRandomness, StepClock

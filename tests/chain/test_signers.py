@@ -18,8 +18,8 @@ from ledger.anchor.addresses import registry_address
 from ledger.anchor.registration import registration_digest, registration_typed_data
 from ledger.anchor.sender import Call, Sender
 from ledger.anchor.signers import RemoteAccount
-from ledger.app.evidence import Registration
-from ledger.app.ports import Database
+from ledger.app.ports.evidence import Registration
+from ledger.app.ports.store import Database
 from ledger.errors import AnchorRefused, ChainUnavailable, KeyFileUnusable, SettingInvalid
 from ledger.settings import ChainSettings, read_chain_settings
 from ledger.store.database import SqliteDatabase

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.anchor.fees import GWEI, FeePolicy, Fees, fields_of
-from ledger.app.chain_port import StoredTransaction
+from ledger.app.ports.chain import StoredTransaction
 from ledger.errors import ChainUnavailable
 from ledger.wiring.chain import RpcChain
 from tests.chain.conftest import ACCOUNTS, chain_of, recordings, sent

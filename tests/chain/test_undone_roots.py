@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.app.outbox import Stage
-from ledger.app.roots import publish_batch
-from ledger.domain.naming import batches_stream
+from ledger.app.chain.roots import publish_batch
+from ledger.app.work.outbox import Stage
+from ledger.domain.record.naming import batches_stream
 from ledger.errors import NotYet
 from tests.chain.conftest import chain_of
 from tests.chain.test_roots import anchored, bundle_of, form, nonce, publish, sign

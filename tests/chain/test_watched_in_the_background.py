@@ -19,14 +19,14 @@ from click.testing import CliRunner
 from eth_account import Account
 
 from ledger.anchor.rpc import RpcProvider
-from ledger.app.anchoring import _load, confirm_statement
-from ledger.app.chain_port import ChainLook
-from ledger.app.chain_watch import ChainWatch
-from ledger.app.outbox import Stage
-from ledger.app.ports import Database
+from ledger.app.chain.anchoring import _load, confirm_statement
+from ledger.app.chain.watch import ChainWatch
+from ledger.app.ports.chain import ChainLook
+from ledger.app.ports.store import Database
+from ledger.app.work.outbox import Stage
 from ledger.cli.main import cli
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.naming import registry_stream
+from ledger.domain.record.naming import registry_stream
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import AnchorRefused, NotYet
 from ledger.settings import ChainSettings
 from ledger.store.database import SqliteDatabase

@@ -12,8 +12,8 @@ from eth_account import Account
 from ledger.anchor.logs import read_logs
 from ledger.anchor.rpc import rpc_web3
 from ledger.anchor.states import read_heights
-from ledger.app.anchoring import _load, _record
-from ledger.app.chain_port import Heights
+from ledger.app.chain.anchoring import _load, _record
+from ledger.app.ports.chain import Heights
 from ledger.errors import ChainUnavailable
 from ledger.settings import ChainSettings
 from ledger.wiring.chain import ChainAccounts, RpcChain

@@ -8,8 +8,8 @@ from typing import Any
 
 import psycopg
 
-from ledger.domain.events import StoredEvent
-from ledger.domain.restatement import carries_proof
+from ledger.domain.credits.restatement import carries_proof
+from ledger.domain.record.events import StoredEvent
 from tests.support.anvil import Anvil, recorded_logs
 
 

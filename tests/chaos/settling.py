@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from ledger.domain.naming import statement_id
+from ledger.domain.record.naming import statement_id
 from tests.chaos.courses import Contract, Course, begin, contract_of, go_on
 from tests.chaos.faults import Faults
 from tests.support.deployment import Deployment

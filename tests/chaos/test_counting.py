@@ -7,7 +7,7 @@ from collections import Counter
 import psycopg
 import pytest
 
-from ledger.domain.event_types import EVENT_TYPES
+from ledger.domain.events.event_types import EVENT_TYPES
 from tests.chaos.counts import Expected, Found, count_events, count_logs, expected, find_unfinished, last_line
 from tests.chaos.faults import FULL, KILLS, REDIS_AWAY, SHORT, planned
 from tests.support.anvil import RECORDED

@@ -9,20 +9,20 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Any
 
-from ledger.app.agreements import load_timeline, register_agreement
-from ledger.app.claims import ClaimDesk
-from ledger.app.closing import Cause, close_period
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.observations import record_observations
-from ledger.app.ports import Database
-from ledger.attest.signing import verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.events import StoredEvent
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.interval import Interval
-from ledger.domain.naming import statement_id
-from ledger.domain.restatement import carries_proof
+from ledger.app.agreements.registering import load_timeline, register_agreement
+from ledger.app.billing.claims import ClaimDesk
+from ledger.app.facts.observations import record_observations
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.ports.store import Database
+from ledger.attest.crypto.signing import verify
+from ledger.domain.credits.restatement import carries_proof
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.record.naming import statement_id
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.time.interval import Interval
 from ledger.store.postgres import PostgresDatabase
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from tests.chaos.courses import Contract, begin, go_on

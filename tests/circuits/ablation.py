@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ledger.attest.circuits import circuit_named, circuit_sources
-from ledger.attest.incident_credit import evaluate_incidents, incident_inputs
-from ledger.attest.inputs import CircuitInputs, circuit_inputs
-from ledger.attest.model import PeriodClaim, evaluate
+from ledger.attest.commitments.incident_credit import evaluate_incidents, incident_inputs
+from ledger.attest.commitments.inputs import CircuitInputs, circuit_inputs
+from ledger.attest.commitments.model import PeriodClaim, evaluate
+from ledger.attest.proving.circuits import circuit_named, circuit_sources
 from ledger.domain.attested import SCALAR_ORDER as R
 from ledger.domain.money import Rounding
 from ledger.resources import resource_dir

@@ -6,13 +6,13 @@ import random
 from dataclasses import replace
 from hashlib import sha256
 
-from ledger.attest import babyjub
-from ledger.attest.model import PeriodClaim
-from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
+from ledger.attest.commitments.model import PeriodClaim
+from ledger.attest.commitments.telemetry import WindowCounts
+from ledger.attest.commitments.terms import AttestedObjective, AttestedTerms, AttestedTier
+from ledger.attest.crypto import babyjub
 from ledger.domain.attested import SCALAR_ORDER
-from ledger.domain.compensation_terms import NO_CAP
 from ledger.domain.money import Rounding
+from ledger.domain.terms.compensation_terms import NO_CAP
 
 COLLECTOR_SEED = sha256(b"test collector").digest()
 COLLECTOR = babyjub.public_key(COLLECTOR_SEED)

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ledger.attest.circuits import circuit_named, circuit_sources
-from ledger.attest.inputs import CircuitInputs
-from ledger.attest.proof_makers import write_inputs
+from ledger.attest.commitments.inputs import CircuitInputs
+from ledger.attest.proving.circuits import circuit_named, circuit_sources
+from ledger.attest.proving.proof_makers import write_inputs
 from ledger.domain.attested import SCALAR_ORDER as R
 from ledger.resources import resource_dir
 from tests.support import node_packages

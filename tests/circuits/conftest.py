@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import pytest
 
-from ledger.attest.circuits import circuit_named
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.zk_keys import KeyCache
+from ledger.attest.proving.circuits import circuit_named
+from ledger.attest.proving.prover import Groth16Prover
+from ledger.attest.proving.zk_keys import KeyCache
 from ledger.resources import resource_dir
 
 ROOT = Path(__file__).resolve().parents[2]

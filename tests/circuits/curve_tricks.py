@@ -7,9 +7,9 @@ from typing import Any
 from py_ecc.fields import optimized_bn128_FQ2 as FQ2
 from py_ecc.optimized_bn128 import optimized_curve as curve
 
-from ledger.attest.bn254 import G1Point, G2Point, negated, projective, sum_of_products
-from ledger.attest.groth16 import Proof
-from ledger.attest.verification_key import VerificationKey
+from ledger.attest.crypto.bn254 import G1Point, G2Point, negated, projective, sum_of_products
+from ledger.attest.crypto.groth16 import Proof
+from ledger.attest.crypto.verification_key import VerificationKey
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 
 

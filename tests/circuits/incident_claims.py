@@ -10,12 +10,12 @@ from hashlib import sha256
 
 from hypothesis import strategies as st
 
-from ledger.attest.incident_credit import SLOTS, IncidentClaim, IncidentSignals, LoggedIncident
-from ledger.attest.inputs import CircuitInputs
-from ledger.attest.poseidon import poseidon, sponge, tag
+from ledger.attest.commitments.incident_credit import SLOTS, IncidentClaim, IncidentSignals, LoggedIncident
+from ledger.attest.commitments.inputs import CircuitInputs
+from ledger.attest.crypto.poseidon import poseidon, sponge, tag
 from ledger.domain.attested import SCALAR_ORDER as R
-from ledger.domain.compensation_terms import NO_CAP
 from ledger.domain.money import Rounding
+from ledger.domain.terms.compensation_terms import NO_CAP
 from tests.circuits.claims import plain_terms
 from tests.circuits.lying_prover import less_than
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.attest.incident_credit import evaluate_incidents, incident_inputs
-from ledger.attest.inputs import CircuitInputs
+from ledger.attest.commitments.incident_credit import evaluate_incidents, incident_inputs
+from ledger.attest.commitments.inputs import CircuitInputs
 from ledger.domain.attested import SCALAR_ORDER as R
 from tests.circuits.incident_claims import E18, commit_incidents, plain_incidents
 

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.attest.inputs import CircuitInputs
+from ledger.attest.commitments.inputs import CircuitInputs
 from ledger.domain.attested import SCALAR_ORDER as R
 from tests.circuits.solver import Solver
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.attest.inputs import CircuitInputs, circuit_inputs
-from ledger.attest.model import evaluate
-from ledger.attest.telemetry import WindowCounts
+from ledger.attest.commitments.inputs import CircuitInputs, circuit_inputs
+from ledger.attest.commitments.model import evaluate
+from ledger.attest.commitments.telemetry import WindowCounts
 from ledger.domain.attested import SCALAR_ORDER as R
 from tests.circuits.claims import plain_claim, plain_terms
 from tests.circuits.lying_prover import commit

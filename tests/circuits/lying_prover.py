@@ -6,9 +6,9 @@ written from the circuit, not from the model, and knows nothing of what an hones
 
 from __future__ import annotations
 
-from ledger.attest.inputs import CircuitInputs
-from ledger.attest.poseidon import poseidon, sponge, tag
-from ledger.attest.statement import Signals
+from ledger.attest.commitments.inputs import CircuitInputs
+from ledger.attest.commitments.statement import Signals
+from ledger.attest.crypto.poseidon import poseidon, sponge, tag
 from ledger.domain.attested import SCALAR_ORDER as R
 
 BLOCK = 25

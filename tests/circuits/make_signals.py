@@ -10,7 +10,7 @@ import json
 import os
 from pathlib import Path
 
-from ledger.attest.circuits import SIGNALS_FILE, circuit_named
+from ledger.attest.proving.circuits import SIGNALS_FILE, circuit_named
 from ledger.resources import resource_dir
 from tests.circuits.compiled import compiled
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from ledger.attest.inputs import CircuitInputs
+from ledger.attest.commitments.inputs import CircuitInputs
 from ledger.domain.attested import SCALAR_ORDER as R
 from tests.circuits.compiled import Compiled, Terms
 

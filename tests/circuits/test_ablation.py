@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from ledger.attest.incident_credit import evaluate_incidents, incident_inputs
+from ledger.attest.commitments.incident_credit import evaluate_incidents, incident_inputs
 from tests.circuits.ablation import solver_of_incidents
 from tests.circuits.compiled import compiled
 from tests.circuits.incident_claims import plain_incidents

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from ledger.attest.ceremony import Outcome, check_file, contribution_hash
-from ledger.attest.ceremony_keys import (
+from ledger.attest.proving.ceremony import Outcome, check_file, contribution_hash
+from ledger.attest.proving.ceremony_keys import (
     PROVING_KEY,
     VERIFICATION_KEY,
     ZKEY,
@@ -21,13 +21,13 @@ from ledger.attest.ceremony_keys import (
     read_pins,
     write_pin,
 )
-from ledger.attest.ceremony_manifest import CeremonyManifest, describe, read_manifest
-from ledger.attest.circuits import Circuit, circuit_named
-from ledger.attest.powers_of_tau import PUBLISHED, identify
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.prover_process import ProverProcess
-from ledger.attest.zk_keys import MANIFEST, KeyCache
-from ledger.attest.zkey import read_zkey
+from ledger.attest.proving.ceremony_manifest import CeremonyManifest, describe, read_manifest
+from ledger.attest.proving.circuits import Circuit, circuit_named
+from ledger.attest.proving.powers_of_tau import PUBLISHED, identify
+from ledger.attest.proving.prover import Groth16Prover
+from ledger.attest.proving.prover_process import ProverProcess
+from ledger.attest.proving.zk_keys import MANIFEST, KeyCache
+from ledger.attest.proving.zkey import read_zkey
 from ledger.cli.main import main
 from ledger.errors import ProvingKeyInvalid, ProvingKeyRefused
 from ledger.resources import resource_dir

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from ledger.attest.circuits import circuit_named, circuit_sources
-from ledger.attest.incident_credit import (
+from ledger.attest.commitments.incident_credit import (
     IncidentClaim,
     IncidentSignals,
     LoggedIncident,
     evaluate_incidents,
     incident_inputs,
 )
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.zk_keys import KeyCache
-from ledger.domain.compensation_terms import NO_CAP
+from ledger.attest.proving.circuits import circuit_named, circuit_sources
+from ledger.attest.proving.prover import Groth16Prover
+from ledger.attest.proving.zk_keys import KeyCache
 from ledger.domain.money import Rounding
+from ledger.domain.terms.compensation_terms import NO_CAP
 from ledger.errors import AttestationValueInvalid, ConstraintUnmet
 from ledger.resources import resource_dir
 from tests.circuits.ablation import check_lines

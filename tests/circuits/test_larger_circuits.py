@@ -14,21 +14,21 @@ from typing import Any
 
 import pytest
 
-from ledger.app.evidence import Salts, StatementContext
-from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.circuits import circuit_named, load_circuits
-from ledger.attest.groth16 import check_proof
-from ledger.attest.inputs import CircuitInputs, circuit_inputs
-from ledger.attest.limits import Limits
-from ledger.attest.model import PeriodClaim, evaluate
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.statement import State, Summary
-from ledger.attest.telemetry import WindowCounts
-from ledger.attest.verification_key import parse_verification_key
-from ledger.attest.zk_keys import KeyCache
-from ledger.domain.agreement import Agreement
-from ledger.domain.period_names import period_named
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.app.ports.evidence import Salts, StatementContext
+from ledger.attest.commitments.inputs import CircuitInputs, circuit_inputs
+from ledger.attest.commitments.model import PeriodClaim, evaluate
+from ledger.attest.commitments.statement import State, Summary
+from ledger.attest.commitments.telemetry import WindowCounts
+from ledger.attest.crypto.groth16 import check_proof
+from ledger.attest.crypto.verification_key import parse_verification_key
+from ledger.attest.proving.attestor import CircuitAttestor
+from ledger.attest.proving.circuits import circuit_named, load_circuits
+from ledger.attest.proving.limits import Limits
+from ledger.attest.proving.prover import Groth16Prover
+from ledger.attest.proving.zk_keys import KeyCache
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import ConstraintUnmet, CoverageBelowFloor, Refused
 from ledger.resources import resource_dir
 from tests.circuits.claims import plain_claim, plain_terms

@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ledger.attest.circuits import circuit_named, circuit_sources
-from ledger.attest.groth16 import check_proof
-from ledger.attest.inputs import CircuitInputs, circuit_inputs
-from ledger.attest.model import evaluate
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.statement import Signals, State, Summary
-from ledger.attest.telemetry import WindowCounts
+from ledger.attest.commitments.inputs import CircuitInputs, circuit_inputs
+from ledger.attest.commitments.model import evaluate
+from ledger.attest.commitments.statement import Signals, State, Summary
+from ledger.attest.commitments.telemetry import WindowCounts
+from ledger.attest.crypto.groth16 import check_proof
+from ledger.attest.proving.circuits import circuit_named, circuit_sources
+from ledger.attest.proving.prover import Groth16Prover
 from ledger.domain.attested import SCALAR_ORDER as R
 from ledger.errors import ProofInvalid
 from ledger.resources import resource_dir

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.attest.inputs import circuit_inputs
-from ledger.attest.model import evaluate
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.statement import State
-from ledger.attest.telemetry import WindowCounts
+from ledger.attest.commitments.inputs import circuit_inputs
+from ledger.attest.commitments.model import evaluate
+from ledger.attest.commitments.statement import State
+from ledger.attest.commitments.telemetry import WindowCounts
+from ledger.attest.proving.prover import Groth16Prover
 from ledger.domain.money import Rounding
 from ledger.errors import ProofInvalid
 from tests.circuits.claims import plain_claim, plain_terms, random_claim

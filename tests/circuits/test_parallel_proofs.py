@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ledger.attest.circuits import circuit_named
-from ledger.attest.groth16 import check_proofs
-from ledger.attest.inputs import circuit_inputs
-from ledger.attest.model import Evaluation, evaluate
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.zk_keys import KeyCache
+from ledger.attest.commitments.inputs import circuit_inputs
+from ledger.attest.commitments.model import Evaluation, evaluate
+from ledger.attest.crypto.groth16 import check_proofs
+from ledger.attest.proving.circuits import circuit_named
+from ledger.attest.proving.prover import Groth16Prover
+from ledger.attest.proving.zk_keys import KeyCache
 from ledger.errors import ProofInvalid
 from ledger.resources import resource_dir
 from tests.circuits.claims import random_claim
@@ -22,7 +22,7 @@ PROOFS = 8
 
 
 class OwnRandomness:
-    """``ledger.app.ports.Randomness`` of the operating system."""
+    """``ledger.app.ports.store.Randomness`` of the operating system."""
 
     def bytes(self, count: int) -> bytes:
         return os.urandom(count)

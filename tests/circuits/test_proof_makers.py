@@ -16,21 +16,21 @@ from typing import Any, NoReturn
 
 import pytest
 
-from ledger.attest.circuits import Circuit, circuit_named
-from ledger.attest.groth16 import check_proof
-from ledger.attest.limits import Limits, Watch
-from ledger.attest.node_toolchain import NodeToolchain
-from ledger.attest.proof_makers import (
+from ledger.attest.crypto.groth16 import check_proof
+from ledger.attest.crypto.verification_key import parse_verification_key
+from ledger.attest.proving.circuits import Circuit, circuit_named
+from ledger.attest.proving.limits import Limits, Watch
+from ledger.attest.proving.node_toolchain import NodeToolchain
+from ledger.attest.proving.proof_makers import (
     ProofMaker,
     RapidsnarkMaker,
     ResidentMaker,
     SnarkjsMaker,
     read_proof_json,
 )
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.prover_process import COMMAND, ProverProcess
-from ledger.attest.verification_key import parse_verification_key
-from ledger.attest.zk_keys import CircuitKey
+from ledger.attest.proving.prover import Groth16Prover
+from ledger.attest.proving.prover_process import COMMAND, ProverProcess
+from ledger.attest.proving.zk_keys import CircuitKey
 from ledger.errors import ProofInvalid, ProverUnavailable
 from ledger.resources import resource_dir
 from tests.support import node_packages

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.attest.circuits import circuit_named, circuit_sources, load_circuits
-from ledger.attest.prover_process import ProverProcess
-from ledger.attest.zk_keys import MANIFEST, PROVING_KEY, VERIFICATION_KEY, CircuitKey, KeyCache
+from ledger.attest.proving.circuits import circuit_named, circuit_sources, load_circuits
+from ledger.attest.proving.prover_process import ProverProcess
+from ledger.attest.proving.zk_keys import MANIFEST, PROVING_KEY, VERIFICATION_KEY, CircuitKey, KeyCache
 from ledger.errors import CircuitUnknown, ProverUnavailable
 from ledger.resources import resource_dir
 

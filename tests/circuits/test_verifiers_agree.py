@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import pytest
 from web3 import Web3
 
-from ledger.attest.prover_process import ProverProcess
+from ledger.attest.proving.prover_process import ProverProcess
 from tests.contracts.ground import anvil
 from tests.support.anvil import AnvilMissing
 from tests.support.node_packages import NodePackagesMissing

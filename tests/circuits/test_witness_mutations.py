@@ -9,10 +9,10 @@ from typing import NoReturn
 
 import pytest
 
-from ledger.attest.circuits import circuit_named, compiled_signals, load_circuits
-from ledger.attest.incident_credit import evaluate_incidents, incident_inputs
-from ledger.attest.inputs import CircuitInputs, circuit_inputs
-from ledger.attest.model import evaluate
+from ledger.attest.commitments.incident_credit import evaluate_incidents, incident_inputs
+from ledger.attest.commitments.inputs import CircuitInputs, circuit_inputs
+from ledger.attest.commitments.model import evaluate
+from ledger.attest.proving.circuits import circuit_named, compiled_signals, load_circuits
 from ledger.domain.attested import SCALAR_ORDER as R
 from ledger.resources import resource_dir
 from tests.circuits.claims import plain_claim

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import click
 
-from ledger.app.outbox import Stage
+from ledger.app.work.outbox import Stage
 from ledger.cli.main import cli
 from ledger.settings.registry import BY_NAME, Reader
 from ledger.wiring.needs import BEAT_NEEDS, EVERYTHING, RELAY_NEEDS, SERVER_NEEDS, KeyGroup, Needs, needs_of

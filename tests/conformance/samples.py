@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ledger.app.fsck_tree import LogTrust
-from ledger.app.log_keys import LogIdentity
-from ledger.app.restore_guard import KnownCheckpoint
-from ledger.attest.signing import NoteKey, SigningKey, verify
-from ledger.domain.events import ERASABLE_CLASS, NewEvent
+from ledger.app.log.fsck_tree import LogTrust
+from ledger.app.log.log_keys import LogIdentity
+from ledger.app.log.restore_guard import KnownCheckpoint
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
+from ledger.domain.record.events import ERASABLE_CLASS, NewEvent
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.merkle.note import VerifierKey
 
@@ -58,7 +58,7 @@ class SeededRandomness:
 
 
 class MemoryPin:
-    """A pin (``ledger.app.restore_guard.Pin``) that lasts as long as the test."""
+    """A pin (``ledger.app.log.restore_guard.Pin``) that lasts as long as the test."""
 
     def __init__(self) -> None:
         self.known: KnownCheckpoint | None = None
@@ -75,7 +75,7 @@ class MemoryPin:
 
 
 class LogSigner:
-    """Signs checkpoints of the test's log (``ledger.app.checkpoints.CheckpointSigner``)."""
+    """Signs checkpoints of the test's log (``ledger.app.log.checkpoints.CheckpointSigner``)."""
 
     identity = LogIdentity(LOG_KEY.key, verify)
 

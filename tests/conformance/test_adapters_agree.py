@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ledger.app.erasure import erase_payload
-from ledger.app.outbox_port import Lease
-from ledger.app.ports import Receipt, Transaction
+from ledger.app.log.erasure import erase_payload
+from ledger.app.ports.outbox import Lease
+from ledger.app.ports.store import Receipt, Transaction
 from ledger.errors import SlaLedgerError
 from ledger.store.database import SqliteDatabase
 from ledger.store.memory import MemoryDatabase

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ledger.app.erasure import erase_payload
-from ledger.app.ports import Receipt, Transaction
-from ledger.domain.event_types import PAYLOAD_ERASED
-from ledger.domain.events import ErasedPayload, NewEvent, StoredEvent
+from ledger.app.log.erasure import erase_payload
+from ledger.app.ports.store import Receipt, Transaction
+from ledger.domain.events.event_types import PAYLOAD_ERASED
+from ledger.domain.record.events import ErasedPayload, NewEvent, StoredEvent
 from ledger.errors import EventInvalid, IdempotencyConflict, LogInconsistent, NotErasable, NotFound, PayloadErased
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.verify import verify_consistency, verify_inclusion

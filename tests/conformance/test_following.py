@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from ledger.domain.events import StoredEvent
+from ledger.domain.record.events import StoredEvent
 from ledger.errors import NotFound, NotSequencedYet
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import SLA_ID, agreement, windows

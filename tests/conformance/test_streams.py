@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.app.ports import Receipt, Transaction
-from ledger.domain.canonical import canonical_bytes
+from ledger.app.ports.store import Receipt, Transaction
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import EventInvalid, IdempotencyConflict, NotFound, ReadOnlyTransaction, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import START_NS, StepClock, window, windows

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ledger.domain import upcast
-from ledger.domain.event_types import EVENT_TYPES, EventType
-from ledger.domain.events import NewEvent
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.events import upcast
+from ledger.domain.events.event_types import EVENT_TYPES, EventType
+from ledger.domain.record.events import NewEvent
 from ledger.domain.schema import Integer, Object, Text
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.verify import verify_inclusion
 from tests.conformance.conftest import AnyDatabase, OpenSqlite

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ledger.app.ports import Transaction
-from ledger.domain.events import NewEvent
+from ledger.app.ports.store import Transaction
+from ledger.domain.record.events import NewEvent
 from ledger.errors import NotFound, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import (

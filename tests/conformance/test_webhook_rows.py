@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.app.ports import DeliveryAttempt
-from ledger.domain.events import NewEvent
+from ledger.app.ports.store import DeliveryAttempt
+from ledger.domain.record.events import NewEvent
 from ledger.errors import VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import START_NS

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ledger.app.chain_port import ChainLook, StateTally, StoredTransaction
-from ledger.app.keys_port import ApiKey
-from ledger.app.outbox_port import Lease, OutboxEntry, StageWait
-from ledger.app.ports import Transaction
+from ledger.app.ports.chain import ChainLook, StateTally, StoredTransaction
+from ledger.app.ports.keys import ApiKey
+from ledger.app.ports.outbox import Lease, OutboxEntry, StageWait
+from ledger.app.ports.store import Transaction
 from ledger.errors import NotFound, Refused, VersionConflict
 from tests.conformance.conftest import AnyDatabase
 from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, agreement, windows

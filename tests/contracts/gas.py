@@ -13,7 +13,7 @@ from pathlib import Path
 from eth_utils import keccak
 from web3.types import TxReceipt
 
-from ledger.attest.batch import Batch
+from ledger.attest.crypto.batch import Batch
 from ledger.merkle.checkpoint import Checkpoint
 from tests.contracts.ground import DAY, DEPLOYER, ISSUER, SECOND, TERMS_HASH, Ground
 from tests.contracts.pairs import Pairs

@@ -21,7 +21,7 @@ from ledger.anchor.embedded import EmbeddedChain, Genesis
 from ledger.anchor.registration import sign_registration, sla_id
 from ledger.anchor.reverts import refusal
 from ledger.anchor.sender import Call, Sender
-from ledger.app.evidence import Registration
+from ledger.app.ports.evidence import Registration
 from tests.contracts.trapdoor import Trapdoor, curve_order
 from tests.support.anvil import running_anvil
 from tests.support.batches import BatchRegistry

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ledger.anchor.chain import Statement
-from ledger.app.evidence import Registration
+from ledger.app.ports.evidence import Registration
 from ledger.domain.attested import SCALAR_ORDER
 
 NOTHING = "nothing"

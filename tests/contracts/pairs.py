@@ -11,7 +11,7 @@ from eth_utils import keccak
 
 from ledger.anchor.chain import DeployedVerifier, Statement
 from ledger.anchor.verifier_key import circuit_id, constructor_words
-from ledger.app.evidence import IncidentProof
+from ledger.app.ports.evidence import IncidentProof
 from ledger.errors import NotFound
 from tests.contracts.ground import DEPLOYER, TERMS_HASH, Ground, word
 from tests.contracts.trapdoor import Trapdoor, curve_order

@@ -21,8 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from ledger.anchor.chain import DeployedVerifier, Statement
 from ledger.anchor.registration import sign_registration, sla_id
-from ledger.app.evidence import Registration
-from ledger.attest.batch import batch_node
+from ledger.app.ports.evidence import Registration
+from ledger.attest.crypto.batch import batch_node
 from ledger.errors import AnchorRefused, NotFound
 from ledger.merkle.checkpoint import Checkpoint
 from tests.contracts.ground import CUSTOMER, DAY, DEPLOYER, HOUR, ISSUER, SECOND, STRANGER, TERMS_HASH, Ground

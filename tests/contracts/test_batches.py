@@ -11,7 +11,7 @@ from eth_account.signers.local import LocalAccount
 from eth_utils import keccak
 from web3.types import TxReceipt
 
-from ledger.attest.batch import NO_STATEMENTS, Batch, batch_node, batch_root, log_id
+from ledger.attest.crypto.batch import NO_STATEMENTS, Batch, batch_node, batch_root, log_id
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.hasher import leaf_hash, node_hash
 from tests.contracts.conftest import Refuses

@@ -15,7 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from ledger.anchor.chain import Statement, signals_hash
-from ledger.app.evidence import IncidentProof
+from ledger.app.ports.evidence import IncidentProof
 from ledger.errors import AnchorRefused
 from tests.contracts.conftest import Refuses
 from tests.contracts.ground import CUSTOMER, DEPLOYER, STRANGER, TERMS_HASH, Ground, word

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from ledger.app.attestations import anchored, proved, proved_circuits
-from ledger.app.bundles import signing_message
-from ledger.app.handing_in import hand_in
-from ledger.app.outbox import OutboxRunner, Stage
-from ledger.attest import verification
-from ledger.attest.bundle_schema import TRUST_FORMAT
-from ledger.attest.verification import Exit, Report
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.events import StoredEvent
-from ledger.domain.instant import SECOND_NS, parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.naming import statement_stream
-from ledger.domain.termination import notice_message
+from ledger.app.bundles.building import signing_message
+from ledger.app.facts.handing_in import hand_in
+from ledger.app.settlement.attestations import anchored, proved, proved_circuits
+from ledger.app.work.outbox import OutboxRunner, Stage
+from ledger.attest.checks import verification
+from ledger.attest.checks.bundle_schema import TRUST_FORMAT
+from ledger.attest.checks.verification import Exit, Report
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.record.naming import statement_stream
+from ledger.domain.terms.termination import notice_message
+from ledger.domain.time.instant import SECOND_NS, parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.ingest.facts import read_facts
 from ledger.wiring import making
 from ledger.wiring import services as wiring

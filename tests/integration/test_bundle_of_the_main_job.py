@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import verification
-from ledger.attest.signing import load_key
-from ledger.attest.verification import Exit, Outcome, Report
+from ledger.attest.checks import verification
+from ledger.attest.checks.verification import Exit, Outcome, Report
+from ledger.attest.crypto.signing import load_key
 from ledger.cli.main import main
 from ledger.domain.attested import EMBEDDED_CHAIN_ID
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import BadInput
 from ledger.resources import resource_dir
 from tests.support.examples import failed, remember_pairings

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ledger.app import claims as use_case
-from ledger.app.claims import Filed
+from ledger.app.billing import claims as use_case
+from ledger.app.billing.claims import Filed
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
 from tests.unit.app.conftest import Desk, row
 from tests.unit.app.test_claims import by_claim, claims, name

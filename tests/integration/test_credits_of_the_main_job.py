@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.app.exports import CreditExportReader
-from ledger.app.ports import Transaction
+from ledger.app.billing.exports import CreditExportReader
+from ledger.app.ports.store import Transaction
 from ledger.cli.main import main
 from ledger.resources import resource_dir
 from ledger.store.database import SqliteDatabase

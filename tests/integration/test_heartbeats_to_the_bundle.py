@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from ledger.app.agreements import load_agreement
-from ledger.app.attestations import proved_circuits
-from ledger.app.bundles import build_opening
-from ledger.app.handing_in import hand_in
-from ledger.attest import verification
-from ledger.attest.verification import Exit
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import SECOND_NS, format_instant_ns
-from ledger.domain.interval import Interval
+from ledger.app.agreements.registering import load_agreement
+from ledger.app.bundles.building import build_opening
+from ledger.app.facts.handing_in import hand_in
+from ledger.app.settlement.attestations import proved_circuits
+from ledger.attest.checks import verification
+from ledger.attest.checks.verification import Exit
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.ingest.facts import read_facts
 from ledger.wiring.main_job import MainJob, run_main_job
 from ledger.wiring.parties import DemoParties

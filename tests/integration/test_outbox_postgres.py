@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ledger.app.closing import Cause, close_period
-from ledger.app.outbox import OutboxRunner, Stage
-from ledger.app.outbox_port import Lease
-from ledger.app.ports import Database
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.ports.outbox import Lease
+from ledger.app.ports.store import Database
+from ledger.app.work.outbox import OutboxRunner, Stage
 from ledger.store.postgres import PostgresDatabase
 from ledger.wiring.clock import SystemClock, SystemRandomness
 from ledger.workers.relay import Relay

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from ledger.app.ports import Transaction
-from ledger.domain.events import StoredEvent
+from ledger.app.ports.store import Transaction
+from ledger.domain.record.events import StoredEvent
 from ledger.errors import BadInput, IdempotencyConflict, LogInconsistent, StorageUnavailable, VersionConflict
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.proof import consistency_proof

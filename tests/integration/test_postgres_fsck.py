@@ -11,14 +11,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
-from ledger.app.erasure import erase_payload
-from ledger.app.fsck import FsckReport, fsck
-from ledger.app.restore_guard import KnownCheckpoint, RestoreGuard
-from ledger.app.transfer import export_log, import_log
-from ledger.attest.signing import NoteKey, SigningKey, save_key
+from ledger.app.log.checkpoints import NoWitnesses, sign_checkpoint
+from ledger.app.log.erasure import erase_payload
+from ledger.app.log.fsck import FsckReport, fsck
+from ledger.app.log.restore_guard import KnownCheckpoint, RestoreGuard
+from ledger.app.log.transfer import export_log, import_log
+from ledger.attest.crypto.signing import NoteKey, SigningKey, save_key
 from ledger.cli.main import main
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import LogInconsistent, NotSequencedYet
 from ledger.store.postgres import PostgresDatabase
 from ledger.wiring.data_directory import local_origin

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.period_names import period_named
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
 from ledger.ingest.agreement_yaml import load_agreement
 from ledger.ingest.request_log import RequestLog, open_request_log
 

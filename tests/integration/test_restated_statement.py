@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 import yaml
 
-from ledger.app.agreements import load_agreement
-from ledger.app.anchoring import _load as load_recording
-from ledger.app.attestations import proved
-from ledger.app.bundles import build_opening
-from ledger.app.closing import Cause, close_period
-from ledger.app.observations import record_observations
-from ledger.attest import verification
-from ledger.attest.signing import save_secret
-from ledger.attest.verification import Exit
-from ledger.domain.agreement import Agreement
-from ledger.domain.agreement_schema import AGREEMENT
-from ledger.domain.calendar import Period
-from ledger.domain.canonical import canonical_bytes
+from ledger.app.agreements.registering import load_agreement
+from ledger.app.bundles.building import build_opening
+from ledger.app.chain.anchoring import _load as load_recording
+from ledger.app.facts.observations import record_observations
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.settlement.attestations import proved
+from ledger.attest.checks import verification
+from ledger.attest.checks.verification import Exit
+from ledger.attest.crypto.signing import save_secret
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.agreement_schema import AGREEMENT
+from ledger.domain.time.calendar import Period
 from ledger.errors import AnchorRefused
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ledger.app.scraping import record_round
-from ledger.domain.instant import HOUR_NS
+from ledger.app.facts.scraping import record_round
+from ledger.domain.time.instant import HOUR_NS
 from ledger.errors import TargetUnavailable
 from ledger.ingest.facts import read_facts
 from ledger.ingest.prometheus import TEXT

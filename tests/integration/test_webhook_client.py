@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 
-from ledger.app.webhook_delivery import Answer
+from ledger.app.webhooks.delivery import Answer
 from ledger.errors import WebhookUnreachable
 from ledger.wiring.webhook_client import WebhookClient, is_public, sign
 

@@ -23,7 +23,7 @@ import httpx
 import pytest
 
 from ledger.app.access import Scope
-from ledger.app.webhook_messages import MESSAGE_TYPES
+from ledger.app.webhooks.messages import MESSAGE_TYPES
 from ledger.wiring.parties import DemoParties
 from ledger.wiring.services import create_data
 from tests.support.deployment import example_terms, request_log

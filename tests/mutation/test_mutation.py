@@ -91,7 +91,7 @@ from tests.mutation.mutants import Mutant
 from tests.mutation.runner import survivors
 from tests.mutation.told import telling
 
-path = DOMAIN / "verdict.py"
+path = DOMAIN / "credits/verdict.py"
 source = path.read_text()
 nothing = "return ObjectiveState.NO_DATA"
 line = source[: source.index(nothing)].count(chr(10)) + 1
@@ -116,7 +116,7 @@ def test_a_change_that_nothing_notices_survives_and_one_that_is_noticed_does_not
 
 @pytest.mark.slow
 def test_every_constant_of_a_method_is_noticed() -> None:
-    command = [sys.executable, "-m", "tests.mutation.main", "ledger/domain/methods", "ledger/domain/verdict.py"]
+    command = [sys.executable, "-m", "tests.mutation.main", "ledger/domain/methods", "ledger/domain/credits/verdict.py"]
     command += ["--kind", "constant", "--tests", *METHOD_TESTS]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout.count("survived")) == (0, 0), ran.stdout
@@ -131,7 +131,7 @@ def test_what_is_listed_as_equivalent_is_still_there() -> None:
 
 
 def test_scores_of_one_run_stand_beside_those_of_another() -> None:
-    verdict, money = DOMAIN / "verdict.py", DOMAIN / "money.py"
+    verdict, money = DOMAIN / "credits/verdict.py", DOMAIN / "money.py"
 
     def mutant(path: Path, kind: str, line: int) -> Mutant:
         return Mutant(path, kind, line, 0, "1", "2", "x = 1", "x = 2")
@@ -140,15 +140,15 @@ def test_scores_of_one_run_stand_beside_those_of_another() -> None:
     later = Scores.of({mutant(money, "logic", 1): False, mutant(money, "constant", 2): False})
     both = Scores.read(first.page()).updated(later)
     assert both.table().splitlines()[2:] == [
+        "| `credits/verdict.py` | 1/1 |  |  |  |  |  | 100.0 % |",
         "| `money.py` | 1/1 |  |  | 1/1 |  |  | 100.0 % |",
-        "| `verdict.py` | 1/1 |  |  |  |  |  | 100.0 % |",
         "| all | 2/2 | 0/0 | 0/0 | 1/1 | 0/0 | 0/0 | 100.0 % |",
     ]
     assert first.text().split()[-3:] == ["1/2", "50.0", "%"]
 
 
 def test_what_was_noticed_is_known_while_its_function_stays_as_it_was(tmp_path: Path) -> None:
-    found = mutants(DOMAIN / "verdict.py", (DOMAIN / "verdict.py").read_text())
+    found = mutants(DOMAIN / "credits/verdict.py", (DOMAIN / "credits/verdict.py").read_text())
     keys = [key(mutant) for mutant in found]
     assert len(set(keys)) == len(found)
     write_noticed(tmp_path / "noticed.json", keys)
@@ -185,6 +185,6 @@ def test_a_score_below_all_is_never_shown_as_all() -> None:
 
 
 def test_a_process_that_knows_the_ledger_runs_no_mutants() -> None:
-    importlib.import_module("ledger.domain.verdict")
+    importlib.import_module("ledger.domain.credits.verdict")
     with pytest.raises(SystemExit, match="imported before"):
         survivors([], Coverage({}, {}, {}, []))

@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.attest.node_toolchain import NodeToolchain
+from ledger.attest.proving.node_toolchain import NodeToolchain
 from tests.support import node_packages
 
 POWER = 8

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ledger.anchor.rpc import RpcProvider
-from ledger.app.ports import Database, Transaction
+from ledger.app.ports.store import Database, Transaction
 from ledger.errors import NotYet
 from ledger.wiring.chain import RpcChain
 from tests.support.settled import Settled

@@ -20,9 +20,9 @@ from unittest import mock
 import httpx
 import psycopg
 
-from ledger.app.outbox import Stage
+from ledger.app.work.outbox import Stage
 from ledger.cli.main import main
-from ledger.domain.agreement_schema import AGREEMENT
+from ledger.domain.terms.agreement_schema import AGREEMENT
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.resources import resource_dir
 from tests.support.ports import own_port

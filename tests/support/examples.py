@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import case, checks, incident_checks, verification
-from ledger.attest.verification import Outcome, Report
-from ledger.domain.canonical import canonical_bytes
+from ledger.attest.checks import case, incident_checks, verification
+from ledger.attest.checks import statement_checks as checks
+from ledger.attest.checks.verification import Outcome, Report
+from ledger.domain.record.canonical import canonical_bytes
 from tests.support.forging import Forger
 from tests.support.secrets import Secrets
 

@@ -14,15 +14,16 @@ from typing import Any
 
 from eth_account import Account
 
-from ledger.app.bundles import signing_message
-from ledger.attest import babyjub, evm_tx
-from ledger.attest.case import Case
-from ledger.attest.pair import OneProof
-from ledger.attest.signing import NoteKey
-from ledger.domain.agreement import Agreement
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.events import payload_commitment
-from ledger.domain.restatement import carries_proof
+from ledger.app.bundles.building import signing_message
+from ledger.attest.checks import evm_tx
+from ledger.attest.checks.case import Case
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.pair import OneProof
+from ledger.attest.crypto.signing import NoteKey
+from ledger.domain.credits.restatement import carries_proof
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import payload_commitment
+from ledger.domain.terms.agreement import Agreement
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.merkle.hasher import leaf_hash, node_hash
 from ledger.merkle.note import parse_vkey

@@ -12,7 +12,7 @@ from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, Key, OctKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.time.instant import SECOND_NS
 
 ISSUER = "https://id.example"
 AUDIENCE = "https://sla.example"

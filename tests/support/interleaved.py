@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ledger.app.ports import Database, Transaction
+from ledger.app.ports.store import Database, Transaction
 
 
 class Interleaved:

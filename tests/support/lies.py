@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ledger.attest.verification import Exit
+from ledger.attest.checks.verification import Exit
 from ledger.domain.attested import SCALAR_ORDER
 from tests.support import examples
 from tests.support.forging import Forger

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from ledger.attest.proof_makers import read_proof_json
+from ledger.attest.proving.proof_makers import read_proof_json
 
 OFF_CURVE = {"pi_a": ["1", "3", "1"], "pi_b": [["1", "2"], ["3", "4"], ["1", "0"]], "pi_c": ["1", "3", "1"]}
 UNREDUCED = OFF_CURVE | {"pi_a": [str(1 << 255), "2", "1"]}

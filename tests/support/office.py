@@ -16,38 +16,38 @@ from typing import Any
 
 from eth_account import Account
 
-from ledger.app.agreements import load_timeline, register_agreement, terminate_agreement
-from ledger.app.block_seals import BlockSeals
-from ledger.app.bundles import build_bundle, build_opening
-from ledger.app.closing import Cause, close_period
-from ledger.app.evidence import Attestation, StatementContext
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.judging import Judge
-from ledger.app.observations import record_observations
-from ledger.app.probe import ProbeDesk
-from ledger.app.sealing import load_salts
-from ledger.app.statements import issued_event
-from ledger.app.windows import load_windows
-from ledger.attest import babyjub
-from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.batch import Batch, log_id
-from ledger.attest.bundle_schema import TRUST_FORMAT
-from ledger.attest.case import Case
-from ledger.attest.circuits import load_circuits
-from ledger.attest.evm_tx import PUBLISH_SIGNATURE
-from ledger.attest.inputs import CircuitInputs
-from ledger.attest.keccak import keccak256, keccak_text
-from ledger.attest.probe_checks import telemetry_signature_holds
-from ledger.attest.prover import PublicSignals
-from ledger.attest.signing import NoteKey, SigningKey, verify
-from ledger.attest.verification_key import VerificationKey, parse_verification_key
-from ledger.domain.agreement import Agreement
-from ledger.domain.blocks import block_ends_ns
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.instant import SECOND_NS, parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.restatement import carries_proof
-from ledger.domain.termination import Notice, notice_message, unsigned_notice
+from ledger.app.agreements.registering import load_timeline, register_agreement, terminate_agreement
+from ledger.app.bundles.building import build_bundle, build_opening
+from ledger.app.facts.observations import record_observations
+from ledger.app.judgement.judging import Judge
+from ledger.app.judgement.windows import load_windows
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.ports.evidence import Attestation, StatementContext
+from ledger.app.settlement.block_seals import BlockSeals
+from ledger.app.settlement.probe import ProbeDesk
+from ledger.app.settlement.sealing import load_salts
+from ledger.app.settlement.statements import issued_event
+from ledger.attest.checks.bundle_schema import TRUST_FORMAT
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.evm_tx import PUBLISH_SIGNATURE
+from ledger.attest.checks.probe_checks import telemetry_signature_holds
+from ledger.attest.commitments.inputs import CircuitInputs
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.batch import Batch, log_id
+from ledger.attest.crypto.keccak import keccak256, keccak_text
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
+from ledger.attest.crypto.verification_key import VerificationKey, parse_verification_key
+from ledger.attest.proving.attestor import CircuitAttestor
+from ledger.attest.proving.circuits import load_circuits
+from ledger.attest.proving.prover import PublicSignals
+from ledger.domain.credits.restatement import carries_proof
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.termination import Notice, notice_message, unsigned_notice
+from ledger.domain.time.instant import SECOND_NS, parse_instant_ns
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.blocks import block_ends_ns
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.resources import resource_dir
 from tests.contracts.trapdoor import Trapdoor

@@ -23,7 +23,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
-from ledger.app.ports import Receipt, Transaction
+from ledger.app.ports.store import Receipt, Transaction
 from ledger.store.postgres import PostgresDatabase, migrate
 from ledger.store.postgres_session import Role
 from tests.support.ports import own_port

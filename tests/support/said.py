@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.app.agreements import RegisteredTimeline
-from ledger.app.ports import Transaction
-from ledger.domain.naming import credit_lines_stream, statement_stream, violations_stream, windows_stream
+from ledger.app.agreements.registering import RegisteredTimeline
+from ledger.app.ports.store import Transaction
+from ledger.domain.record.naming import credit_lines_stream, statement_stream, violations_stream, windows_stream
 
 OF_ITS_ORDER = {
     *("statement_id", "statement_version", "closing_event", "telemetry_root"),

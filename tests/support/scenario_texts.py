@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
-from ledger.domain.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES
+from ledger.domain.terms.log_kinds import COUNTERS, HISTOGRAMS, OUTAGES
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from tests.unit.domain.samples import put
 
 _WHOLE_NUMBERS = {

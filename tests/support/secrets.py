@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.attest.signing import SigningKey, load_key
+from ledger.attest.crypto.signing import SigningKey, load_key
 
 NAMES = ("issuer", "customer", "collector", "log", "issuer-evm", "customer-evm", "deployer-evm")
 

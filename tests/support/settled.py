@@ -10,22 +10,22 @@ from eth_account import Account
 from eth_utils import keccak
 
 from ledger.anchor.verifier_key import circuit_id, constructor_words
-from ledger.app.agreements import load_agreement, register_agreement, registration_of
-from ledger.app.anchoring import anchor_statement, confirm_statement
-from ledger.app.attestations import prove_statement, proved
-from ledger.app.evidence import Anchor, Attestation, Salts, StatementContext
-from ledger.app.observations import record_observations
-from ledger.app.ports import Database
-from ledger.app.statements import issue_statement
-from ledger.app.windows import evaluate_windows
-from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.circuits import load_circuits
-from ledger.attest.pair import pair_id
-from ledger.attest.signing import verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.period_names import period_named
-from ledger.domain.window import Window
+from ledger.app.agreements.registering import load_agreement, register_agreement, registration_of
+from ledger.app.chain.anchoring import anchor_statement, confirm_statement
+from ledger.app.facts.observations import record_observations
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.ports.evidence import Anchor, Attestation, Salts, StatementContext
+from ledger.app.ports.store import Database
+from ledger.app.settlement.attestations import prove_statement, proved
+from ledger.app.settlement.statements import issue_statement
+from ledger.attest.crypto.pair import pair_id
+from ledger.attest.crypto.signing import verify
+from ledger.attest.proving.attestor import CircuitAttestor
+from ledger.attest.proving.circuits import load_circuits
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.calendar import Period
+from ledger.domain.windows.window import Window
 from ledger.resources import resource_dir
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.contracts.ground import ctx_of

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ledger.app.claims import ClaimDesk
-from ledger.app.closing import Cause, close_period
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.observations import record_observations
-from ledger.app.outbox import OutboxRunner, Stage
-from ledger.app.stages import compensate_period, evaluate_period
-from ledger.app.telemetry import find_evidence
-from ledger.domain.instant import SECOND_NS, parse_instant_ns
-from ledger.domain.naming import closing_stream, credit_lines_stream, statement_stream, violation_id
+from ledger.app.billing.claims import ClaimDesk
+from ledger.app.facts.observations import record_observations
+from ledger.app.facts.telemetry import find_evidence
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.settlement.stages import compensate_period, evaluate_period
+from ledger.app.work.outbox import OutboxRunner, Stage
+from ledger.domain.record.naming import closing_stream, credit_lines_stream, statement_stream, violation_id
+from ledger.domain.time.instant import SECOND_NS, parse_instant_ns
 from ledger.errors import SlaLedgerError
 from ledger.store.database import SqliteDatabase
 from ledger.store.postgres import PostgresDatabase

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledger.app.chain_port import StoredTransaction
+from ledger.app.ports.chain import StoredTransaction
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import SeededRandomness, StepClock
 

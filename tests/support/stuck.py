@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ledger.anchor.fees import GWEI, FeePolicy
 from ledger.anchor.sender import Sender
-from ledger.app.chain_port import StoredTransaction
-from ledger.app.ports import Database
+from ledger.app.ports.chain import StoredTransaction
+from ledger.app.ports.store import Database
 from ledger.wiring.chain import RpcChain
 from tests.support.anvil import Anvil
 

@@ -19,21 +19,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ledger.app.charges import ChargeDesk
-from ledger.app.claims import ClaimDesk
-from ledger.app.closing import Cause, close_period
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.explanation import read_explanation
-from ledger.app.finality import Finality
-from ledger.app.observations import record_observations
-from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.circuits import load_circuits
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import DAY_NS, format_instant_ns, parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.naming import credit_lines_stream, statement_stream, violation_id
-from ledger.domain.period_names import period_named
+from ledger.app.billing.claims import ClaimDesk
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.facts.observations import record_observations
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.reading.explanation import read_explanation
+from ledger.app.settlement.charges import ChargeDesk
+from ledger.app.settlement.finality import Finality
+from ledger.attest.proving.attestor import CircuitAttestor
+from ledger.attest.proving.circuits import load_circuits
+from ledger.domain.record.naming import credit_lines_stream, statement_stream, violation_id
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import DAY_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.errors import SlaLedgerError
 from ledger.resources import resource_dir
 from ledger.store.memory import MemoryDatabase

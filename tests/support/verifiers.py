@@ -17,9 +17,9 @@ from web3.exceptions import Web3Exception
 
 from ledger.anchor.abi import contract_build
 from ledger.anchor.verifier_key import constructor_words
-from ledger.attest.groth16 import check_proof, well_formed
-from ledger.attest.prover_process import ProverProcess
-from ledger.attest.verification_key import parse_verification_key
+from ledger.attest.crypto.groth16 import check_proof, well_formed
+from ledger.attest.crypto.verification_key import parse_verification_key
+from ledger.attest.proving.prover_process import ProverProcess
 from ledger.errors import ProofInvalid, ProverUnavailable, VerificationKeyInvalid
 from tests.contracts.ground import DEPLOYER
 from tests.support import node_packages

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.attest.circuits import load_circuits
-from ledger.attest.proof_makers import RapidsnarkMaker, ResidentMaker, SnarkjsMaker
-from ledger.attest.zk_keys import KeyCache
+from ledger.attest.proving.circuits import load_circuits
+from ledger.attest.proving.proof_makers import RapidsnarkMaker, ResidentMaker, SnarkjsMaker
+from ledger.attest.proving.zk_keys import KeyCache
 from ledger.errors import SettingInvalid
 from ledger.resources import resource_dir
 from ledger.settings import ProverName, ProverSettings

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from ledger.attest.babyjub import is_public_key
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.settlement import Settlement, settle
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.attest.crypto.babyjub import is_public_key
+from ledger.domain.credits.settlement import Settlement, settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.calendar import Period
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.ingest.agreement_yaml import load_agreement
 from ledger.resources import resource_dir
 from ledger.wiring.parties import DemoParties

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from eth_abi import encode
 from eth_utils import keccak
 
-from ledger.attest.poseidon import poseidon
+from ledger.attest.crypto.poseidon import poseidon
 
 ROUNDINGS = {"floor": 0, "half_up": 1, "half_even": 2}
 

@@ -10,21 +10,29 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ledger.attest import babyjub, evm_tx, statement, telemetry
-from ledger.attest.attestation_context import window_counts
-from ledger.attest.batch import Batch, batch_node, log_id
-from ledger.attest.case import Case
-from ledger.attest.incident_credit import IncidentClaim, evaluate_incidents, in_places, incident_root, total_commit
-from ledger.attest.keccak import keccak256
-from ledger.attest.opening import windows_opened
-from ledger.attest.pair import OneProof, statement_name
-from ledger.attest.statement import Context
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.events import payload_commitment
+from ledger.attest.checks import evm_tx
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.opening import windows_opened
+from ledger.attest.commitments import statement, telemetry
+from ledger.attest.commitments.attestation_context import window_counts
+from ledger.attest.commitments.incident_credit import (
+    IncidentClaim,
+    evaluate_incidents,
+    in_places,
+    incident_root,
+    total_commit,
+)
+from ledger.attest.commitments.statement import Context
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.batch import Batch, batch_node, log_id
+from ledger.attest.crypto.keccak import keccak256
+from ledger.attest.crypto.pair import OneProof, statement_name
+from ledger.domain.credits.restatement import differences
 from ledger.domain.money import fraction_document
-from ledger.domain.naming import seal_stream
-from ledger.domain.restatement import differences
-from ledger.domain.termination import notice_message, unsigned_notice
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import payload_commitment
+from ledger.domain.record.naming import seal_stream
+from ledger.domain.terms.termination import notice_message, unsigned_notice
 from ledger.merkle.checkpoint import Checkpoint, parse_checkpoint
 from ledger.merkle.cosignature import WitnessKey, cosign, cosigned_message
 from ledger.merkle.hasher import leaf_hash

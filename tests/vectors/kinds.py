@@ -8,9 +8,9 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-from ledger.attest import babyjub
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
+from ledger.attest.crypto import babyjub
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
 from tests.support.office import PROBE, Evidence, Office, failed, row
 from tests.unit.app.conftest import signed_agreement
 

@@ -17,15 +17,15 @@ from typing import Any
 
 import yaml
 
-from ledger.app.agreements import load_agreement
-from ledger.app.bundles import build_opening
-from ledger.app.statements import issue_statement
-from ledger.app.windows import evaluate_windows
-from ledger.attest.signing import save_secret
-from ledger.domain.agreement import Agreement
-from ledger.domain.agreement_schema import AGREEMENT
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.interval import Interval
+from ledger.app.agreements.registering import load_agreement
+from ledger.app.bundles.building import build_opening
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.settlement.statements import issue_statement
+from ledger.attest.crypto.signing import save_secret
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.agreement_schema import AGREEMENT
+from ledger.domain.time.interval import Interval
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir

@@ -12,28 +12,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ledger.app.bundles import SIGNING_PREFIX, signing_message
-from ledger.attest import babyjub, statement, telemetry
-from ledger.attest.agreement_terms import attested_terms
-from ledger.attest.attestation_context import window_counts
-from ledger.attest.batch import Batch, batch_node, log_id
-from ledger.attest.case import Case
-from ledger.attest.equivocation import leaves_in, prove
-from ledger.attest.incident_credit import IncidentClaim, LoggedIncident, evaluate_incidents
-from ledger.attest.keccak import keccak256, keccak_text
-from ledger.attest.model import PeriodClaim, evaluate
-from ledger.attest.opening import windows_opened
-from ledger.attest.pair import OneProof, statement_name
-from ledger.attest.poseidon import poseidon, sponge, tag
-from ledger.attest.signing import NoteKey
-from ledger.attest.statement import Context, State, Summary
-from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
+from ledger.app.bundles.building import SIGNING_PREFIX, signing_message
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.equivocation import leaves_in, prove
+from ledger.attest.checks.opening import windows_opened
+from ledger.attest.commitments import statement, telemetry
+from ledger.attest.commitments.agreement_terms import attested_terms
+from ledger.attest.commitments.attestation_context import window_counts
+from ledger.attest.commitments.incident_credit import IncidentClaim, LoggedIncident, evaluate_incidents
+from ledger.attest.commitments.model import PeriodClaim, evaluate
+from ledger.attest.commitments.statement import Context, State, Summary
+from ledger.attest.commitments.telemetry import WindowCounts
+from ledger.attest.commitments.terms import AttestedObjective, AttestedTerms, AttestedTier
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.batch import Batch, batch_node, log_id
+from ledger.attest.crypto.keccak import keccak256, keccak_text
+from ledger.attest.crypto.pair import OneProof, statement_name
+from ledger.attest.crypto.poseidon import poseidon, sponge, tag
+from ledger.attest.crypto.signing import NoteKey
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
-from ledger.domain.canonical import canonical_bytes, parse_json
-from ledger.domain.compensation_terms import NO_CAP
-from ledger.domain.events import payload_commitment
 from ledger.domain.money import Rounding
+from ledger.domain.record.canonical import canonical_bytes, parse_json
+from ledger.domain.record.events import payload_commitment
+from ledger.domain.terms.compensation_terms import NO_CAP
 from ledger.merkle.checkpoint import parse_checkpoint
 from ledger.merkle.hasher import leaf_hash
 from tests.support import examples

@@ -9,11 +9,11 @@ import json
 import tempfile
 from pathlib import Path
 
-from ledger.attest.circuits import circuit_named
-from ledger.attest.inputs import circuit_inputs
-from ledger.attest.model import evaluate
-from ledger.attest.prover import Groth16Prover
-from ledger.attest.zk_keys import KeyCache
+from ledger.attest.commitments.inputs import circuit_inputs
+from ledger.attest.commitments.model import evaluate
+from ledger.attest.proving.circuits import circuit_named
+from ledger.attest.proving.prover import Groth16Prover
+from ledger.attest.proving.zk_keys import KeyCache
 from ledger.resources import resource_dir
 from tests.circuits.claims import plain_claim
 

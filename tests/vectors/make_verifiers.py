@@ -17,7 +17,7 @@ from typing import Any
 
 from py_ecc.optimized_bn128 import G1, add, multiply, normalize
 
-from ledger.attest.groth16 import Proof, parse_proof
+from ledger.attest.crypto.groth16 import Proof, parse_proof
 from ledger.domain.attested import BASE_ORDER as Q
 from ledger.domain.attested import SCALAR_ORDER as R
 from tests.circuits.curve_tricks import point_outside_the_subgroup, rerandomised

@@ -11,25 +11,27 @@ import pytest
 from web3 import Web3
 
 from ledger.anchor.abi import contract_build
-from ledger.app.bundles import signing_message
-from ledger.attest import babyjub, statement, telemetry, verification
-from ledger.attest.batch import Batch, batch_node, batch_root, log_id
-from ledger.attest.evm_tx import keccak256
-from ledger.attest.groth16 import check_proof
-from ledger.attest.model import PeriodClaim, evaluate
-from ledger.attest.pair import OneProof, statement_name
-from ledger.attest.poseidon import poseidon, sponge, tag
-from ledger.attest.signing import SigningKey
-from ledger.attest.signing import verify as ed25519_holds
-from ledger.attest.statement import Context, Signals, State, Summary
-from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
-from ledger.attest.verification_key import parse_verification_key
-from ledger.domain.agreement import Agreement
+from ledger.app.bundles.building import signing_message
+from ledger.attest.checks import verification
+from ledger.attest.checks.evm_tx import keccak256
+from ledger.attest.commitments import statement, telemetry
+from ledger.attest.commitments.model import PeriodClaim, evaluate
+from ledger.attest.commitments.statement import Context, Signals, State, Summary
+from ledger.attest.commitments.telemetry import WindowCounts
+from ledger.attest.commitments.terms import AttestedObjective, AttestedTerms, AttestedTier
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.batch import Batch, batch_node, batch_root, log_id
+from ledger.attest.crypto.groth16 import check_proof
+from ledger.attest.crypto.pair import OneProof, statement_name
+from ledger.attest.crypto.poseidon import poseidon, sponge, tag
+from ledger.attest.crypto.signing import SigningKey
+from ledger.attest.crypto.signing import verify as ed25519_holds
+from ledger.attest.crypto.verification_key import parse_verification_key
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
-from ledger.domain.canonical import canonical_bytes, parse_json
-from ledger.domain.events import payload_commitment
 from ledger.domain.money import Rounding
+from ledger.domain.record.canonical import canonical_bytes, parse_json
+from ledger.domain.record.events import payload_commitment
+from ledger.domain.terms.agreement import Agreement
 from ledger.errors import NotCanonical
 from ledger.merkle.checkpoint import Checkpoint, open_checkpoint
 from ledger.merkle.hasher import leaf_hash

@@ -16,10 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.attest import checks, incident_checks, verification
-from ledger.attest.verification import Exit, Outcome
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.instant import DAY_NS
+from ledger.attest.checks import incident_checks, verification
+from ledger.attest.checks import statement_checks as checks
+from ledger.attest.checks.verification import Exit, Outcome
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.time.instant import DAY_NS
 from tests.conformance.samples import SeededRandomness
 from tests.support.examples import failed, remember_pairings
 from tests.support.forging import Forger

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.signing import verify
+from ledger.attest.crypto.signing import verify
 from ledger.errors import TreeProofInvalid
 from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.hasher import EMPTY_ROOT, leaf_hash, node_hash, perfect_root

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.signing import verify
+from ledger.attest.crypto.signing import verify
 from ledger.errors import NoteInvalid, NoteUnverified, VerifierKeyInvalid
 from ledger.merkle.checkpoint import open_checkpoint, parse_checkpoint
 from ledger.merkle.hasher import leaf_hash

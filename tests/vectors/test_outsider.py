@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.attest.poseidon import poseidon
-from ledger.attest.verification import Exit
-from ledger.domain.canonical import canonical_bytes
+from ledger.attest.checks.verification import Exit
+from ledger.attest.crypto.poseidon import poseidon
+from ledger.domain.record.canonical import canonical_bytes
 from tests.support import examples
 from tests.support.lies import Lies, bumped, change, issued
 from tests.unit.attest import test_notice_checks, test_verification_lies, test_verification_proof_lies

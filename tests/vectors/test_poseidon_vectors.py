@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.babyjub import Point, Signature, public_key, sign, verify
-from ledger.attest.poseidon import poseidon, sponge, tag
+from ledger.attest.crypto.babyjub import Point, Signature, public_key, sign, verify
+from ledger.attest.crypto.poseidon import poseidon, sponge, tag
 from ledger.domain.attested import SCALAR_ORDER
 from tests.vectors.blake512 import blake512
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ledger.attest import verification
-from ledger.attest.verification import Outcome
-from ledger.domain.canonical import canonical_bytes
+from ledger.attest.checks import verification
+from ledger.attest.checks.verification import Outcome
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import BadInput
 from tests.support import examples
 from tests.vectors import outsider

@@ -19,7 +19,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from ledger.attest.node_toolchain import NodeToolchain
+from ledger.attest.proving.node_toolchain import NodeToolchain
 from ledger.attest.verify_page.tables import page_tables
 from ledger.errors import ProverUnavailable
 

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from ledger.attest.bundle_schema import document_schemas
+from ledger.attest.checks.bundle_schema import document_schemas
 from ledger.domain import money
 from ledger.domain.attested import TEST_CHAIN_IDS
-from ledger.domain.calendar import tzdata_version
-from ledger.domain.charges import CHARGE_LINES
-from ledger.domain.event_types import EVENT_TYPES
-from ledger.domain.indicators import INDICATORS, SAMPLE_INDICATORS
+from ledger.domain.credits.charges import CHARGE_LINES
+from ledger.domain.events.event_types import EVENT_TYPES
 from ledger.domain.methods.ratio import missing_windows
 from ledger.domain.methods.registry import METHODS
+from ledger.domain.terms.indicators import INDICATORS, SAMPLE_INDICATORS
+from ledger.domain.time.calendar import tzdata_version
 
 _DOCUMENTS = ("bundle", "opening", "trust")
 _EVENTS = ("statement_issued", "block_sealed", "block_resealed", "exclusion_recorded", "agreement_terminated")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ledger.domain.methods.series import Counts, Series, runs
-from ledger.domain.objective import Objective, SliceRule
+from ledger.domain.terms.objective import Objective, SliceRule
 
 
 def slices_met(objective: Objective, series: Series, base_seconds: int, missed_with: Sequence[bool] | None) -> Counts:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from ledger.domain.methods.series import Counts, Series, runs, widened
 from ledger.domain.money import PARTS_PER_BILLION
-from ledger.domain.objective import DownRule, Objective
-from ledger.domain.window import WindowState
+from ledger.domain.terms.objective import DownRule, Objective
+from ledger.domain.windows.window import WindowState
 
 
 def time_up(objective: Objective, series: Series, base_seconds: int) -> Counts:

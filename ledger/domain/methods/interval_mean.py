@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from ledger.domain.methods.series import Counts, Series, runs, widened
 from ledger.domain.money import PARTS_PER_BILLION
-from ledger.domain.objective import Objective
-from ledger.domain.window import WindowState
+from ledger.domain.terms.objective import Objective
+from ledger.domain.windows.window import WindowState
 
 # Any power of ten above 10^9 gives the same results; this one nearly always at once.
 _SCALE = 10**30

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ledger.domain.methods.series import Counts, Series, runs, widened
-from ledger.domain.objective import Objective
+from ledger.domain.terms.objective import Objective
 
 
 def count_all(objective: Objective, series: Series, base_seconds: int) -> Counts:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from ledger.domain.instant import SECOND_NS
 from ledger.domain.methods import attainment, downtime, interval_mean, ratio
 from ledger.domain.methods.series import Counts, Series
-from ledger.domain.objective import Objective
-from ledger.domain.window import Window
-from ledger.domain.window_columns import WindowColumns
+from ledger.domain.terms.objective import Objective
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.windows.window import Window
+from ledger.domain.windows.window_columns import WindowColumns
 
 
 @dataclass(frozen=True, slots=True)

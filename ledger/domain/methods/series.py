@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ledger.domain.money import PARTS_PER_BILLION
-from ledger.domain.window import WindowState
-from ledger.domain.window_columns import WindowColumns
+from ledger.domain.windows.window import WindowState
+from ledger.domain.windows.window_columns import WindowColumns
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from api.graphql.route import create_graphql
 from api.problems import handle_error
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
 from ledger.app.paging import Page, Row
-from ledger.app.queries import Queries
+from ledger.app.reading.queries import Queries
 from ledger.errors import NotFound
 
 NOW_NS = 1_703_980_800 * 10**9

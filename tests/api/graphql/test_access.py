@@ -15,8 +15,8 @@ from api.graphql.limits import Limits
 from api.graphql.route import GraphQLRequest, run
 from api.graphql.schema import Schemas, sdl_file
 from ledger.app.access import FIELD_SCOPES, ROLE_SCOPES, Principal, Role, Scope
-from ledger.app.queries import Queries
-from ledger.app.sla_report import LatencyCache
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.sla_report import LatencyCache
 from ledger.errors import StorageUnavailable
 from tests.api.graphql.conftest import (
     ADMIN,

@@ -11,8 +11,8 @@ import pytest
 from api.graphql.gate import COSTS, LIST_ITEMS
 from api.graphql.limits import Limits
 from api.graphql.schema import SDL_PATH, sdl_file
-from ledger.app import sla_report
 from ledger.app.access import ROLE_SCOPES, Principal, Role
+from ledger.app.reading import sla_report
 from tests.api.graphql.conftest import Asker, World
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from api.graphql.report import error_rate_percent, milliseconds
 from api.rest.values import attainment_percent
-from ledger.app.agreements import RegisteredAgreement, registered_agreement
-from ledger.app.observations import record_observations
-from ledger.app.windows import evaluate_windows
-from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.circuits import load_circuits
-from ledger.domain.instant import format_instant_ns
-from ledger.domain.period_names import period_named
+from ledger.app.agreements.registering import RegisteredAgreement, registered_agreement
+from ledger.app.facts.observations import record_observations
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.attest.proving.attestor import CircuitAttestor
+from ledger.attest.proving.circuits import load_circuits
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import format_instant_ns
 from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir
 from tests.api.graphql.conftest import FINANCE, NOW_NS, VIEWER, Asker, asker_over, codes, fill, holding

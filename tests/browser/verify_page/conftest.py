@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from ledger.attest.node_toolchain import NodeToolchain
+from ledger.attest.proving.node_toolchain import NodeToolchain
 from ledger.attest.verify_page import assembly
 from tests.support.node_packages import TOOLCHAIN, NodePackagesMissing, installed
 
@@ -38,7 +38,7 @@ async (cases) => {
 
 @dataclass(frozen=True)
 class Found:
-    """The page's report: like that of ``ledger.attest.verification``."""
+    """The page's report: like that of ``ledger.attest.checks.verification``."""
 
     exit_code: int
     lines: list[tuple[str, str, str]]

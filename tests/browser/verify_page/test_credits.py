@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ledger.app.charges import ChargeDesk
-from ledger.attest.verification import Exit
+from ledger.app.settlement.charges import ChargeDesk
+from ledger.attest.checks.verification import Exit
 from tests.browser.verify_page.conftest import Checker, Given
 from tests.browser.verify_page.test_verdicts import ours
 from tests.support.examples import remember_pairings

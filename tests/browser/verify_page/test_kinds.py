@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import checks, verification
-from ledger.domain.canonical import canonical_bytes
+from ledger.attest.checks import statement_checks as checks
+from ledger.attest.checks import verification
+from ledger.domain.record.canonical import canonical_bytes
 from tests.browser.verify_page.conftest import Checker, Given
 from tests.browser.verify_page.test_verdicts import ours
 from tests.conformance.samples import SeededRandomness

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from ledger.attest.agreement_terms import attested_terms
-from ledger.attest.attestation_context import sla_id
-from ledger.attest.evm_tx import decode_transaction
-from ledger.domain import calendar
-from ledger.domain.agreement import Agreement
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.settlement import attestability
+from ledger.attest.checks.evm_tx import decode_transaction
+from ledger.attest.commitments.agreement_terms import attested_terms
+from ledger.attest.commitments.attestation_context import sla_id
+from ledger.domain.credits.settlement import attestability
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time import calendar
 from ledger.errors import BadInput, SlaLedgerError
 from tests.browser.verify_page.conftest import Checker, plain
 from tests.support import examples

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from ledger.attest.node_toolchain import NodeToolchain
+from ledger.attest.proving.node_toolchain import NodeToolchain
 from ledger.attest.verify_page import assembly
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from tests.browser.conftest import HOSTILE
 from tests.browser.verify_page.conftest import Checker, opened
 from tests.support import examples

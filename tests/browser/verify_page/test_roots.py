@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from ledger.attest.batch import Batch, log_id
-from ledger.attest.case import Case
-from ledger.attest.evm_tx import PUBLISH_SIGNATURE
-from ledger.attest.keccak import keccak256, keccak_text, uint_word
-from ledger.attest.verification import Exit
-from ledger.domain.canonical import canonical_bytes
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.evm_tx import PUBLISH_SIGNATURE
+from ledger.attest.checks.verification import Exit
+from ledger.attest.crypto.batch import Batch, log_id
+from ledger.attest.crypto.keccak import keccak256, keccak_text, uint_word
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.merkle.checkpoint import parse_checkpoint
 from tests.browser.verify_page.conftest import Checker, Given
 from tests.browser.verify_page.test_verdicts import ours

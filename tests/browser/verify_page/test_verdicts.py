@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ledger.attest import verification
-from ledger.attest.verification import Exit
-from ledger.domain.canonical import canonical_bytes
+from ledger.attest.checks import verification
+from ledger.attest.checks.verification import Exit
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import BadInput
 from tests.browser.verify_page.conftest import Checker, Found, Given
 from tests.support import examples

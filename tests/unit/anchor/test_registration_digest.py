@@ -18,7 +18,7 @@ from ledger.anchor.registration import (
     sign_registration,
     sla_id,
 )
-from ledger.app.evidence import Registration
+from ledger.app.ports.evidence import Registration
 
 addresses = st.integers(1, 2**200).map(lambda n: Account.from_key(keccak(n.to_bytes(32, "big"))).address)
 bytes32 = st.binary(min_size=32, max_size=32)

@@ -18,8 +18,8 @@ from ledger.anchor.logs import read_logs
 from ledger.anchor.registration import sign_registration, sla_id
 from ledger.anchor.replay import replay
 from ledger.anchor.sender import Call, Sender
-from ledger.app.chain_port import StoredTransaction
-from ledger.app.evidence import Registration
+from ledger.app.ports.chain import StoredTransaction
+from ledger.app.ports.evidence import Registration
 from ledger.domain.attested import EMBEDDED_CHAIN_ID
 from ledger.errors import AnchorRefused, ChainUnavailable, DevKeyRefused, NotFound
 from ledger.store.memory import MemoryDatabase

@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from ledger.app.agreements import RegisteredAgreement, load_agreement, register_agreement
-from ledger.app.evidence import TelemetrySignature
-from ledger.app.violation_rows import RequestFinder
-from ledger.attest import babyjub
-from ledger.attest.attestor import CircuitAttestor
-from ledger.attest.circuits import load_circuits
-from ledger.attest.signing import SigningKey, verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.agreement_schema import AGREEMENT
-from ledger.domain.calendar import Period
-from ledger.domain.log_kinds import REQUESTS, format_of
-from ledger.domain.period_names import period_named
+from ledger.app.agreements.registering import RegisteredAgreement, load_agreement, register_agreement
+from ledger.app.judgement.violation_rows import RequestFinder
+from ledger.app.ports.evidence import TelemetrySignature
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.signing import SigningKey, verify
+from ledger.attest.proving.attestor import CircuitAttestor
+from ledger.attest.proving.circuits import load_circuits
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.agreement_schema import AGREEMENT
+from ledger.domain.terms.log_kinds import REQUESTS, format_of
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.calendar import Period
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.facts import read_facts
 from ledger.ingest.request_log import RequestLog

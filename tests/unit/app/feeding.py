@@ -7,15 +7,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ledger.app.handing_in import HandedIn, hand_in
-from ledger.app.quality import QualityDesk, QualityFault
-from ledger.app.statements import IssuedStatement, issued_for
-from ledger.app.windows import evaluate_windows, load_windows
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.instant import DAY_NS
-from ledger.domain.interval import Interval
-from ledger.domain.period_names import period_named
-from ledger.domain.window import Window
+from ledger.app.facts.handing_in import HandedIn, hand_in
+from ledger.app.facts.quality import QualityDesk, QualityFault
+from ledger.app.judgement.windows import evaluate_windows, load_windows
+from ledger.app.settlement.statements import IssuedStatement, issued_for
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import DAY_NS
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Window
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk, log, make_desk
 from tests.unit.app.test_stages import close, runner

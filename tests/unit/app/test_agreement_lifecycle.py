@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from ledger.app.agreements import (
+from ledger.app.agreements.registering import (
     RegisteredTimeline,
     load_timeline,
     register_agreement,
     terminate_agreement,
     timeline_of,
 )
-from ledger.app.closing import Cause, Schedule, close_period, closing_of, load_closing
-from ledger.app.observations import record_observations
-from ledger.app.stages import compensate_period, evaluate_period
-from ledger.app.telemetry import find_evidence
-from ledger.attest.signing import SigningKey, verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import tzdata_version
-from ledger.domain.events import StoredEvent
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.naming import statement_stream
-from ledger.domain.termination import Notice, notice_message, unsigned_notice
+from ledger.app.facts.observations import record_observations
+from ledger.app.facts.telemetry import find_evidence
+from ledger.app.periods.closing import Cause, Schedule, close_period, closing_of, load_closing
+from ledger.app.settlement.stages import compensate_period, evaluate_period
+from ledger.attest.crypto.signing import SigningKey, verify
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.record.naming import statement_stream
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.termination import Notice, notice_message, unsigned_notice
+from ledger.domain.time.calendar import tzdata_version
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.errors import AgreementNotSigned, DocumentInvalid, IdempotencyConflict
 from tests.unit.app.conftest import (
     CUSTOMER,

@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from ledger.app.agreements import load_timeline, terminate_agreement
-from ledger.app.block_seals import BlockSeals
-from ledger.app.bundles import build_opening
-from ledger.app.closing import Cause, close_period
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.judging import Judge
-from ledger.app.observations import record_observations
-from ledger.app.sealing import seals_of
-from ledger.attest.signing import SigningKey, verify
-from ledger.attest.verification import read_opening
-from ledger.domain.agreement import Agreement
-from ledger.domain.blocks import block_ends_ns
-from ledger.domain.events import StoredEvent
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.interval import Interval
-from ledger.domain.naming import seal_stream
-from ledger.domain.termination import Notice, notice_message, unsigned_notice
+from ledger.app.agreements.registering import load_timeline, terminate_agreement
+from ledger.app.bundles.building import build_opening
+from ledger.app.facts.observations import record_observations
+from ledger.app.judgement.judging import Judge
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.settlement.block_seals import BlockSeals
+from ledger.app.settlement.sealing import seals_of
+from ledger.attest.checks.verification import read_opening
+from ledger.attest.crypto.signing import SigningKey, verify
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.record.naming import seal_stream
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.termination import Notice, notice_message, unsigned_notice
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.blocks import block_ends_ns
 from ledger.errors import SealingFailed, StorageUnavailable
 from tests.unit.app.conftest import CUSTOMER, Desk, find_requests, log, make_desk, read_rows, row, signed_agreement
 from tests.unit.app.test_restating import settle, statements

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledger.app.bundles import build_bundle
-from ledger.app.exclusions import ExclusionDesk
-from ledger.attest.announcement_checks import unlogged
-from ledger.attest.case import Case
-from ledger.attest.report import Outcome
-from ledger.attest.signing import NoteKey, SigningKey
-from ledger.attest.verification import read_bundle, verify_bundle
+from ledger.app.bundles.building import build_bundle
+from ledger.app.periods.exclusions import ExclusionDesk
+from ledger.attest.checks.announcement_checks import unlogged
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.report import Outcome
+from ledger.attest.checks.verification import read_bundle, verify_bundle
+from ledger.attest.crypto.signing import NoteKey, SigningKey
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from tests.unit.app.conftest import ISSUER, Desk, make_desk, row
 from tests.unit.app.test_exclusions import MEMBERS, asked

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ledger.app.chain_port import Heights
-from ledger.app.outbox import Stage
-from ledger.domain.batch_events import HOME
-from ledger.domain.events import NewEvent, StoredEvent
-from ledger.domain.naming import batches_stream
+from ledger.app.ports.chain import Heights
+from ledger.app.work.outbox import Stage
+from ledger.domain.events.batch_events import HOME
+from ledger.domain.record.events import NewEvent, StoredEvent
+from ledger.domain.record.naming import batches_stream
 from tests.conformance.samples import batch, batch_undone, published
 from tests.support.stored import memory_database
 from tests.unit.app.test_chain_watch import CHAIN_ID, REGISTRY, Node, World

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from ledger.app.chain_anchors import finalize, undo
-from ledger.app.chain_events import REFUSALS, SPAN
-from ledger.app.chain_port import Among, ChainLook, Heights, Seen, StoredTransaction
-from ledger.app.chain_status import events_of_others
-from ledger.app.chain_watch import RARE, Anchor, ChainWatch
-from ledger.app.evidence import Anchored, Standing
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.naming import attestation_stream, registry_stream, statement_stream
+from ledger.app.chain.anchors import finalize, undo
+from ledger.app.chain.events import REFUSALS, SPAN
+from ledger.app.chain.status import events_of_others
+from ledger.app.chain.watch import RARE, Anchor, ChainWatch
+from ledger.app.ports.chain import Among, ChainLook, Heights, Seen, StoredTransaction
+from ledger.app.ports.evidence import Anchored, Standing
+from ledger.domain.record.naming import attestation_stream, registry_stream, statement_stream
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import ChainUnavailable
 from ledger.store.memory import MemoryDatabase
 from ledger.store.memory_events import MemoryEvents

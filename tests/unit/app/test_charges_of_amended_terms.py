@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ledger.app.charges import ChargeDesk, load_charges
-from ledger.app.closing import Cause, close_period
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import parse_instant_ns
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.settlement.charges import ChargeDesk, load_charges
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import parse_instant_ns
 from ledger.errors import DocumentInvalid
 from tests.unit.app.conftest import Desk, make_desk, row, signed_agreement
 from tests.unit.app.test_agreement_lifecycle import JUNE, PARTS, amend, found, observe, settle, statement, work

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ledger.app.charges import ChargeDesk
-from ledger.app.claims import ClaimDesk, ClaimStatus
-from ledger.app.credit_changes import CreditDesk
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
-from ledger.domain.naming import observations_stream
+from ledger.app.billing.claims import ClaimDesk, ClaimStatus
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.settlement.charges import ChargeDesk
+from ledger.domain.record.naming import observations_stream
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
 from ledger.errors import (
     ChargesRefused,
     ClaimDeadlinePassed,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.app import closing
-from ledger.app.agreements import RegisteredAgreement, RegisteredTimeline, load_timeline
-from ledger.app.closing import Cause, Schedule, close_period, closing_of, load_closing
-from ledger.app.evidence import Attestor
-from ledger.app.observations import record_observations
-from ledger.app.ports import Receipt, Transaction
-from ledger.app.stages import evaluate_period
-from ledger.app.telemetry import find_evidence
-from ledger.domain.calendar import Period
-from ledger.domain.instant import SECOND_NS, format_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.period_names import period_named
+from ledger.app.agreements.registering import RegisteredAgreement, RegisteredTimeline, load_timeline
+from ledger.app.facts.observations import record_observations
+from ledger.app.facts.telemetry import find_evidence
+from ledger.app.periods import closing
+from ledger.app.periods.closing import Cause, Schedule, close_period, closing_of, load_closing
+from ledger.app.ports.evidence import Attestor
+from ledger.app.ports.store import Receipt, Transaction
+from ledger.app.settlement.stages import evaluate_period
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.errors import ClosingFailed, DocumentInvalid, NotFound, PeriodNotOver
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from ledger.app.commands import Commands
-from ledger.attest.signing import verify
+from ledger.attest.crypto.signing import verify
 from ledger.errors import SlaLedgerError
 from tests.unit.app.conftest import Desk
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.app.cosigning import MAX_AGE_S, WitnessAnswer
-from ledger.attest.signing import SigningKey, verify
-from ledger.domain.instant import SECOND_NS
+from ledger.app.log.cosigning import MAX_AGE_S, WitnessAnswer
+from ledger.attest.crypto.signing import SigningKey, verify
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import LogBehindWitness, WitnessesUnavailable
 from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.cosignature import WitnessKey, WitnessPolicy, cosign, require_quorum

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.domain.instant import format_instant_ns
-from ledger.domain.naming import observations_stream, windows_stream
-from ledger.domain.window import Cell, WindowState
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.domain.record.naming import observations_stream, windows_stream
+from ledger.domain.time.instant import format_instant_ns
+from ledger.domain.windows.window import Cell, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts, RequestLogUnusable
 from tests.unit.app.conftest import Desk
 from tests.unit.app.feeding import DAY, desk_of, faults, figures, hand, judge, settle, sha256, work

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ledger.app.handing_in import HandedIn, hand_in
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import DAY_NS, format_instant_ns, parse_instant_ns
+from ledger.app.facts.handing_in import HandedIn, hand_in
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import DAY_NS, format_instant_ns, parse_instant_ns
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk, log, make_desk, row, signed_agreement
 from tests.unit.app.test_agreement_lifecycle import JUNE, PARTS, amend, amended, observe, settle

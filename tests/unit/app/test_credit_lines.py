@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ledger.app.credit_changes import CreditDesk
-from ledger.domain.credit_lines import RULE_VERSION
-from ledger.domain.events import NewEvent
-from ledger.domain.interval import Interval
-from ledger.domain.naming import attestation_stream, credit_lines_stream
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.domain.credits.credit_lines import RULE_VERSION
+from ledger.domain.record.events import NewEvent
+from ledger.domain.record.naming import attestation_stream, credit_lines_stream
+from ledger.domain.time.interval import Interval
 from ledger.errors import CreditLineRefused, IdempotencyConflict, NotFound
 from tests.conformance.samples import attestation
 from tests.unit.app.conftest import Desk, log, make_desk, row, share_as_cap

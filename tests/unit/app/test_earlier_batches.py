@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from ledger.app.observations import RecordedBatch, record_observations
-from ledger.app.ports import EventStore, Transaction
-from ledger.domain.agreement import Agreement
-from ledger.domain.events import StoredEvent
-from ledger.domain.instant import DAY_NS, MINUTE_NS, format_instant_ns, parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.naming import observations_stream
+from ledger.app.facts.observations import RecordedBatch, record_observations
+from ledger.app.ports.store import EventStore, Transaction
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.record.naming import observations_stream
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import DAY_NS, MINUTE_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk, log, make_desk, row, signed_agreement
 from tests.unit.app.feeding import DAY, desk_of, figures, hand, settle, sha256, work

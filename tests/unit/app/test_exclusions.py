@@ -11,18 +11,30 @@ from typing import Any
 
 import pytest
 
-from ledger.app.closing import Cause, close_period
-from ledger.app.exclusions import MAX_EXCLUSIONS, AskedExclusion, ExclusionDesk, RecordedExclusion, rulings_by_id
-from ledger.app.statements import issue_statement
-from ledger.app.violations import record_violations
-from ledger.app.windows import JudgedPeriod, evaluate_windows
-from ledger.attest.case import Case
-from ledger.attest.exclusion_checks import require_excluded
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.exclusions import Ruling
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.naming import closing_stream, exclusions_stream, statement_stream, violations_stream, windows_stream
-from ledger.domain.window import WindowState
+from ledger.app.judgement.violations import record_violations
+from ledger.app.judgement.windows import JudgedPeriod, evaluate_windows
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.exclusions import (
+    MAX_EXCLUSIONS,
+    AskedExclusion,
+    ExclusionDesk,
+    RecordedExclusion,
+    rulings_by_id,
+)
+from ledger.app.settlement.statements import issue_statement
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.exclusion_checks import require_excluded
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.naming import (
+    closing_stream,
+    exclusions_stream,
+    statement_stream,
+    violations_stream,
+    windows_stream,
+)
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.windows.exclusions import Ruling
+from ledger.domain.windows.window import WindowState
 from ledger.errors import (
     ClaimDeadlinePassed,
     ExclusionInvalid,
@@ -375,7 +387,7 @@ def test_exclusions_of_an_agreement_that_is_not_there(desk: Desk) -> None:
 
 
 def test_there_can_be_so_many(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ledger.app.exclusions.MAX_EXCLUSIONS", 1)
+    monkeypatch.setattr("ledger.app.periods.exclusions.MAX_EXCLUSIONS", 1)
     add(desk)
     with pytest.raises(ExclusionRefused, match="the most there can be"):
         add(desk, name="release-8", at="12:00")

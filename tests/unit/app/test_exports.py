@@ -14,7 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.app.exports import COLUMNS, CreditExportReader, credit_rows, verify_credit_export, write_credit_export
+from ledger.app.billing.exports import (
+    COLUMNS,
+    CreditExportReader,
+    credit_rows,
+    verify_credit_export,
+    write_credit_export,
+)
 from ledger.errors import ExportInvalid
 from tests.unit.app.conftest import Desk, log, row
 from tests.unit.app.test_credit_lines import failed, finance

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from ledger.app.access import ROLE_SCOPES, Principal, Role
-from ledger.app.closing import Cause, Schedule, close_period
-from ledger.app.finality import DueWork, Finality, finalize_statement
-from ledger.app.webhook_messages import message
-from ledger.domain.instant import DAY_NS
-from ledger.domain.naming import finality_stream
+from ledger.app.periods.closing import Cause, Schedule, close_period
+from ledger.app.settlement.finality import DueWork, Finality, finalize_statement
+from ledger.app.webhooks.messages import message
+from ledger.domain.record.naming import finality_stream
+from ledger.domain.time.instant import DAY_NS
 from ledger.errors import ClosingFailed
 from tests.unit.app.conftest import Desk, make_desk, row
 from tests.unit.app.test_restating import at_the_end, close, failed, hand_in, late, settle, statements
@@ -128,7 +128,7 @@ def test_one_that_fails_holds_up_no_other(desk: Desk, monkeypatch: pytest.Monkey
             raise ClosingFailed("the disk is full")
         return real(tx, statement_id, **given)
 
-    monkeypatch.setattr("ledger.app.finality.finalize_statement", one_fails)
+    monkeypatch.setattr("ledger.app.settlement.finality.finalize_statement", one_fails)
     with pytest.raises(ClosingFailed, match=first):
         finality(desk).finalize_due()
     assert standings(desk) == ["draft", "final"]

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from ledger.app.handing_in import MAX_SHOWN, HandedIn, hand_in
-from ledger.app.observations import ReadRows
-from ledger.domain.observation import Rows
+from ledger.app.facts.handing_in import MAX_SHOWN, HandedIn, hand_in
+from ledger.app.facts.observations import ReadRows
+from ledger.domain.rows.observation import Rows
 from ledger.errors import RequestLogUnusable
 from tests.unit.app.conftest import Desk, log, read_rows, row
 from tests.unit.app.test_observations import selecting_desk

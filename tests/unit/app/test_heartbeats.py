@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.app.handing_in import HandedIn, hand_in
-from ledger.app.statements import IssuedStatement, issue_statement, issued_for
-from ledger.app.windows import evaluate_windows
-from ledger.domain.instant import DAY_NS, SECOND_NS, format_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.naming import observations_stream
-from ledger.domain.period_names import period_named
-from ledger.domain.window import Window, WindowState
+from ledger.app.facts.handing_in import HandedIn, hand_in
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.settlement.statements import IssuedStatement, issue_statement, issued_for
+from ledger.domain.record.naming import observations_stream
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import DAY_NS, SECOND_NS, format_instant_ns
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Window, WindowState
 from ledger.errors import ClaimDeadlinePassed, RequestLogUnusable
 from ledger.ingest.facts import read_facts
 from tests.conformance.samples import SeededRandomness

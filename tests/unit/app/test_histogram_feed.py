@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
-from ledger.domain.observation import Reason, RowRejection
-from ledger.domain.window import Cell, WindowState
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.domain.rows.observation import Reason, RowRejection
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.windows.window import Cell, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts, RequestLogUnusable
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk

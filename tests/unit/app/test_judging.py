@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from ledger.app.closing import Cause, close_period
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk, load_excluded
-from ledger.app.judging import Judge, Watch
-from ledger.app.period_facts import KeptPeriods, PeriodFacts
-from ledger.app.statements import issue_statement
-from ledger.app.violations import record_violations
-from ledger.app.windows import evaluate_windows
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.events import StoredEvent
-from ledger.domain.interval import Interval
-from ledger.domain.naming import statement_stream, violations_stream, windows_stream
+from ledger.app.judgement.judging import Judge, Watch
+from ledger.app.judgement.period_facts import KeptPeriods, PeriodFacts
+from ledger.app.judgement.violations import record_violations
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk, load_excluded
+from ledger.app.settlement.statements import issue_statement
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import StoredEvent
+from ledger.domain.record.naming import statement_stream, violations_stream, windows_stream
+from ledger.domain.time.interval import Interval
 from ledger.errors import PeriodClosed, PeriodNotBegun, StorageUnavailable
 from ledger.store.memory import MemoryDatabase
 from ledger.store.memory_events import MemoryEvents

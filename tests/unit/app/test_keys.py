@@ -9,8 +9,8 @@ import pytest
 
 from ledger.app.access import ROLE_SCOPES, Role, Scope
 from ledger.app.keys import check_key, key_principal, make_key
-from ledger.app.keys_port import ApiKey
-from ledger.domain.naming import agreement_stream
+from ledger.app.ports.keys import ApiKey
+from ledger.domain.record.naming import agreement_stream
 from ledger.errors import NotFound, QueryInvalid, Unauthenticated
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import OTHER_SLA_ID, SLA_ID, SeededRandomness, StepClock, agreement

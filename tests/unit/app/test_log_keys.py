@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
-from ledger.app.log_keys import LogIdentity, log_keys, rotate_log_key
-from ledger.app.tlog import PublicLog
-from ledger.attest.signing import NoteKey, SigningKey, verify
-from ledger.domain.events import NewEvent
-from ledger.domain.naming import LOG_KEYS_STREAM
+from ledger.app.bundles.tlog import PublicLog
+from ledger.app.log.checkpoints import NoWitnesses, sign_checkpoint
+from ledger.app.log.log_keys import LogIdentity, log_keys, rotate_log_key
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
+from ledger.domain.record.events import NewEvent
+from ledger.domain.record.naming import LOG_KEYS_STREAM
 from ledger.errors import LogInconsistent, NoteUnverified, NotFound
 from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.key_history import key_at

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.app.observations import record_observations
-from ledger.app.statements import issue_statement
-from ledger.app.windows import evaluate_windows
-from ledger.domain.agreement_schema import AGREEMENT
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.naming import observations_stream, windows_stream
-from ledger.domain.observation import Reason, Rows
-from ledger.domain.period_names import period_named
+from ledger.app.facts.observations import record_observations
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.settlement.statements import issue_statement
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.record.naming import observations_stream, windows_stream
+from ledger.domain.rows.observation import Reason, Rows
+from ledger.domain.terms.agreement_schema import AGREEMENT
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
 from ledger.resources import resource_dir

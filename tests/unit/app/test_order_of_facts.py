@@ -17,16 +17,16 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from ledger.app.closing import Cause, close_period
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.observations import record_observations
-from ledger.app.telemetry import find_evidence
-from ledger.app.violations import record_violations
-from ledger.app.windows import evaluate_windows
-from ledger.domain.agreement import Agreement
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
+from ledger.app.facts.observations import record_observations
+from ledger.app.facts.telemetry import find_evidence
+from ledger.app.judgement.violations import record_violations
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.store.database import SqliteDatabase
 from tests.support.said import said
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row, signed_agreement

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.naming import observations_stream
-from ledger.domain.period_names import period_named
-from ledger.domain.window import Cell, WindowState
+from ledger.domain.record.naming import observations_stream
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.windows.window import Cell, WindowState
 from ledger.errors import ImplausibleCounts, RequestLogUnusable
 from tests.unit.app.conftest import Desk, make_desk, row, signed_agreement
 from tests.unit.app.feeding import DAY, desk_of, faults, figures, hand, judge, settle, sha256, work

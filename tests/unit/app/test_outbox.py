@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import pytest
 
-from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
-from ledger.app.log_keys import LogIdentity
-from ledger.app.outbox import LEASE_NS, MAX_ATTEMPTS, OutboxRunner, Stage
-from ledger.app.ports import Database
-from ledger.app.restore_guard import RestoreGuard
-from ledger.attest.signing import verify
+from ledger.app.log.checkpoints import NoWitnesses, sign_checkpoint
+from ledger.app.log.log_keys import LogIdentity
+from ledger.app.log.restore_guard import RestoreGuard
+from ledger.app.ports.store import Database
+from ledger.app.work.outbox import LEASE_NS, MAX_ATTEMPTS, OutboxRunner, Stage
+from ledger.attest.crypto.signing import verify
 from ledger.errors import NotYet, Refused, StageFailed, Unavailable, VersionConflict
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.checkpoint import sign_checkpoint as sign_note

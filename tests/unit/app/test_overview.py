@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.app.overview import MAX_BARS, ObjectiveTerms, bars, budget_used_bps
+from ledger.app.reading.overview import MAX_BARS, ObjectiveTerms, bars, budget_used_bps
 
 HOUR_NS = 3600 * 10**9
 AVAILABILITY = ObjectiveTerms("availability", "availability", "99.95", None, None, frozenset())

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from ledger.domain.naming import violations_stream
-from ledger.domain.own_recovery import with_own_recoveries
-from ledger.domain.window import Cell
+from ledger.domain.record.naming import violations_stream
+from ledger.domain.violations.own_recovery import with_own_recoveries
+from ledger.domain.windows.window import Cell
 from ledger.errors import DocumentInvalid, RequestLogUnusable
 from tests.unit.app.conftest import Desk
 from tests.unit.app.feeding import desk_of, figures, hand, judge, settle, sha256, work

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from ledger.app.closing import Cause, Schedule, close_period
-from ledger.app.observations import record_observations
-from ledger.app.pending import MAX_PERIODS, read_pending
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import DAY_NS, format_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.period_names import period_named
+from ledger.app.facts.observations import record_observations
+from ledger.app.periods.closing import Cause, Schedule, close_period
+from ledger.app.periods.pending import MAX_PERIODS, read_pending
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import DAY_NS, format_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.errors import NotFound
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, signed_agreement
 

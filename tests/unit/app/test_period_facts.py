@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ledger.app.exclusions import load_excluded
-from ledger.app.period_facts import PeriodFacts
-from ledger.domain.feeds import Facts
+from ledger.app.judgement.period_facts import PeriodFacts
+from ledger.app.periods.exclusions import load_excluded
+from ledger.domain.facts.feeds import Facts
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk, row
 from tests.unit.app.feeding import desk_of, hand

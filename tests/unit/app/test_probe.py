@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ledger.app.access import ROLE_SCOPES, Principal, Role
-from ledger.app.bundles import build_opening
-from ledger.app.probe import ProbeDesk, probe_signature
-from ledger.app.sealing import collector_signature
-from ledger.attest import babyjub
-from ledger.attest.probe_checks import telemetry_signature_holds
-from ledger.domain.naming import telemetry_stream
+from ledger.app.bundles.building import build_opening
+from ledger.app.settlement.probe import ProbeDesk, probe_signature
+from ledger.app.settlement.sealing import collector_signature
+from ledger.attest.checks.probe_checks import telemetry_signature_holds
+from ledger.attest.crypto import babyjub
+from ledger.domain.record.naming import telemetry_stream
 from ledger.errors import DocumentInvalid, NotFound, ProbeSignatureRefused
 from tests.unit.app.conftest import COLLECTOR, Desk, make_desk, row
 from tests.unit.app.test_restating import at_the_end, close, failed, hand_in, late, statements

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.app.outbox_port import StageWait
-from ledger.app.progress import Progress, Watched, read_progress
-from ledger.app.readiness import SchemaState
-from ledger.domain.instant import SECOND_NS
+from ledger.app.ports.outbox import StageWait
+from ledger.app.reading.progress import Progress, Watched, read_progress
+from ledger.app.reading.readiness import SchemaState
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import StorageUnavailable
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import SeededRandomness, StepClock, windows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.app.outbox import Stage
-from ledger.app.recording import demand_recording
+from ledger.app.chain.recording import demand_recording
+from ledger.app.work.outbox import Stage
 from ledger.errors import NotFound, Refused, SettingInvalid
 from ledger.settings import Record, read_record
 from tests.conformance.samples import agreement, anchor, attestation, statement, statement_id, unproved

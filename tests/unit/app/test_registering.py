@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from ledger.app.agreements import register_agreement, registration_of
-from ledger.app.anchoring import register_on_chain
-from ledger.attest.signing import verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
+from ledger.app.agreements.registering import register_agreement, registration_of
+from ledger.app.chain.anchoring import register_on_chain
+from ledger.attest.crypto.signing import verify
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.calendar import Period
 from tests.unit.app.conftest import CUSTOMER, signed_agreement
 from tests.unit.app.test_roots import Ledger
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ledger.app.repeating import Repeating
+from ledger.app.work.repeating import Repeating
 
 
 def test_it_goes_on_after_a_fault_and_says_so_once() -> None:

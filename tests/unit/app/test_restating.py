@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
-from ledger.app.closing import Cause, close_period
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.late_facts import facts_changed
-from ledger.app.observations import RecordedBatch, record_observations
-from ledger.app.sealing import load_salts, seals_of
-from ledger.app.statements import issued_event, issued_for
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.instant import DAY_NS
-from ledger.domain.interval import Interval
-from ledger.domain.naming import (
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.facts.observations import RecordedBatch, record_observations
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.periods.late_facts import facts_changed
+from ledger.app.settlement.sealing import load_salts, seals_of
+from ledger.app.settlement.statements import issued_event, issued_for
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.naming import (
     closing_stream,
     credit_lines_stream,
     seal_stream,
@@ -25,6 +23,8 @@ from ledger.domain.naming import (
     telemetry_stream,
     windows_stream,
 )
+from ledger.domain.time.instant import DAY_NS
+from ledger.domain.time.interval import Interval
 from ledger.errors import ClaimDeadlinePassed
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 from tests.unit.app.test_stages import runner

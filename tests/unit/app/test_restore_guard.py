@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
-from ledger.app.restore_guard import KnownCheckpoint, RestoreGuard
+from ledger.app.log.checkpoints import NoWitnesses, sign_checkpoint
+from ledger.app.log.restore_guard import KnownCheckpoint, RestoreGuard
 from ledger.errors import LogRolledBack, StorageDamaged, StorageUnavailable
 from ledger.merkle.note import VerifierKey
 from ledger.store.database import SqliteDatabase

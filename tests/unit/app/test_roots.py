@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from ledger.app import roots
-from ledger.app.batch_trail import since_formed, standing, to_publish
-from ledger.app.bundles import build_bundle
-from ledger.app.evidence import RootPublisher, Standing
-from ledger.app.outbox import Stage
-from ledger.app.roots import Batches, RootPolicy, publish_batch
-from ledger.attest.batch import Batch, log_id
-from ledger.attest.case import Case
-from ledger.attest.evm_tx import PUBLISH_SIGNATURE
-from ledger.attest.keccak import keccak_text
-from ledger.attest.report import Line, Outcome
-from ledger.attest.root_checks import root_lines
-from ledger.attest.signing import SigningKey
-from ledger.attest.verification import read_bundle, verify_bundle
-from ledger.domain.events import NewEvent
-from ledger.domain.naming import batches_stream
+from ledger.app.bundles.building import build_bundle
+from ledger.app.chain import roots
+from ledger.app.chain.batch_trail import since_formed, standing, to_publish
+from ledger.app.chain.roots import Batches, RootPolicy, publish_batch
+from ledger.app.ports.evidence import RootPublisher, Standing
+from ledger.app.work.outbox import Stage
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.evm_tx import PUBLISH_SIGNATURE
+from ledger.attest.checks.report import Line, Outcome
+from ledger.attest.checks.root_checks import root_lines
+from ledger.attest.checks.verification import read_bundle, verify_bundle
+from ledger.attest.crypto.batch import Batch, log_id
+from ledger.attest.crypto.keccak import keccak_text
+from ledger.attest.crypto.signing import SigningKey
+from ledger.domain.record.events import NewEvent
+from ledger.domain.record.naming import batches_stream
 from ledger.errors import NotYet
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.wiring.chain import ChainAccounts, ReplayedChain, open_chain

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from ledger.app.access import Principal, Scope
-from ledger.app.handing_in import HandedIn, hand_in
-from ledger.app.quality import QualityDesk
-from ledger.app.statements import issue_statement, issued_for
-from ledger.app.windows import evaluate_windows, load_windows
-from ledger.domain.interval import Interval
-from ledger.domain.naming import observations_stream, quality_stream
-from ledger.domain.quality_events import MAX_ROWS
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.app.facts.handing_in import HandedIn, hand_in
+from ledger.app.facts.quality import QualityDesk
+from ledger.app.judgement.windows import evaluate_windows, load_windows
+from ledger.app.settlement.statements import issue_statement, issued_for
+from ledger.domain.events.quality_events import MAX_ROWS
+from ledger.domain.record.naming import observations_stream, quality_stream
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import CursorInvalid, ImplausibleCounts, NotFound, RequestLogUnusable
 from ledger.ingest.facts import read_facts
 from tests.unit.app.conftest import Desk, log, make_desk, row

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.sealing import load_salts, seals_of
-from ledger.app.statements import issued_event
-from ledger.app.windows import load_windows
-from ledger.domain.restatement import carries_proof
+from ledger.app.judgement.windows import load_windows
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.settlement.sealing import load_salts, seals_of
+from ledger.app.settlement.statements import issued_event
+from ledger.domain.credits.restatement import carries_proof
 from tests.unit.app.conftest import Desk, make_desk, row
 from tests.unit.app.test_restating import HOUR_NS, at_the_end, close, hand_in, late, settle, statements
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from ledger.app.agreements import register_agreement
-from ledger.app.bundles import build_opening
-from ledger.app.observations import RecordedBatch, record_observations
-from ledger.app.ports import Transaction
-from ledger.app.statements import IssuedStatement, issue_statement, issued_event
-from ledger.app.windows import JudgedPeriod, evaluate_windows, load_windows
-from ledger.attest.signing import verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.interval import Interval
-from ledger.domain.naming import agreement_stream, seal_stream, windows_stream
-from ledger.domain.observation import Reason
-from ledger.domain.settlement import SettlementState
-from ledger.domain.window import WindowState
+from ledger.app.agreements.registering import register_agreement
+from ledger.app.bundles.building import build_opening
+from ledger.app.facts.observations import RecordedBatch, record_observations
+from ledger.app.judgement.windows import JudgedPeriod, evaluate_windows, load_windows
+from ledger.app.ports.store import Transaction
+from ledger.app.settlement.statements import IssuedStatement, issue_statement, issued_event
+from ledger.attest.crypto.signing import verify
+from ledger.domain.credits.settlement import SettlementState
+from ledger.domain.record.naming import agreement_stream, seal_stream, windows_stream
+from ledger.domain.rows.observation import Reason
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import WindowState
 from ledger.errors import AgreementNotSigned, NotFound
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row, share_as_cap, signed_agreement
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.app import sla_report
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.observations import record_observations
-from ledger.app.sla_report import Latency, LatencyCache, Uptime, nearest_rank, response_latency, uptime
-from ledger.app.windows import evaluate_windows
-from ledger.domain.instant import SECOND_NS, format_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.observation import RequestRow
+from ledger.app.facts.observations import record_observations
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.reading import sla_report
+from ledger.app.reading.sla_report import Latency, LatencyCache, Uptime, nearest_rank, response_latency, uptime
+from ledger.domain.rows.observation import RequestRow
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns
+from ledger.domain.time.interval import Interval
 from ledger.errors import QueryInvalid
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row
 from tests.unit.app.test_exclusions import MEMBERS

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from ledger.app.agreements import load_agreement, register_agreement, registration_of
-from ledger.app.closing import Cause, close_period
-from ledger.app.evidence import Collector
-from ledger.app.observations import record_observations
-from ledger.app.outbox import OutboxRunner, Stage
-from ledger.app.ports import Database
-from ledger.app.stages import compensate_period, evaluate_period
-from ledger.app.statements import issued_for
-from ledger.app.telemetry import find_evidence
-from ledger.app.turns import wait_for_turn
-from ledger.attest.signing import verify
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import SECOND_NS, parse_instant_ns
-from ledger.domain.naming import attestation_stream
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import SettlementState
+from ledger.app.agreements.registering import load_agreement, register_agreement, registration_of
+from ledger.app.chain.turns import wait_for_turn
+from ledger.app.facts.observations import record_observations
+from ledger.app.facts.telemetry import find_evidence
+from ledger.app.periods.closing import Cause, close_period
+from ledger.app.ports.evidence import Collector
+from ledger.app.ports.store import Database
+from ledger.app.settlement.stages import compensate_period, evaluate_period
+from ledger.app.settlement.statements import issued_for
+from ledger.app.work.outbox import OutboxRunner, Stage
+from ledger.attest.crypto.signing import verify
+from ledger.domain.credits.settlement import SettlementState
+from ledger.domain.record.naming import attestation_stream
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import SECOND_NS, parse_instant_ns
 from ledger.errors import AnchorRefused, CollectorUnknown, NotFound, NotYet
 from tests.conformance.samples import StepClock, anchor, attestation
 from tests.unit.app.conftest import Desk, find_requests, log, make_desk, read_rows, row, share_as_cap

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from ledger.app.ports import Transaction
-from ledger.app.telemetry import Evidence
-from ledger.app.violations import record_violations
-from ledger.app.windows import JudgedPeriod, evaluate_windows
-from ledger.domain.agreement import Agreement
-from ledger.domain.interval import Interval
-from ledger.domain.naming import violations_stream
-from ledger.domain.violations import Violation
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.app.facts.telemetry import Evidence
+from ledger.app.judgement.violations import record_violations
+from ledger.app.judgement.windows import JudgedPeriod, evaluate_windows
+from ledger.app.ports.store import Transaction
+from ledger.domain.record.naming import violations_stream
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.interval import Interval
+from ledger.domain.violations.violation import Violation
+from ledger.domain.windows.window import Cell, Window, WindowState
 from tests.unit.app.conftest import Desk, find_requests, log, read_rows, row
 from tests.unit.app.test_settling import record
 

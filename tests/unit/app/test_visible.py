@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.app.access import FIELD_SCOPES, METRIC_SCOPES, Principal, Scope
-from ledger.app.queries import Queries
-from ledger.app.visible import COUNTS, VisibleQueries, public_terms, visible_agreement, visible_statement
-from ledger.domain.calendar import first_date
-from ledger.domain.naming import agreement_stream, statement_stream
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.visible import COUNTS, VisibleQueries, public_terms, visible_agreement, visible_statement
+from ledger.domain.record.naming import agreement_stream, statement_stream
+from ledger.domain.time.calendar import first_date
 from ledger.errors import AccessDenied, NotFound
 from ledger.resources import resource_dir
 from ledger.store.memory import MemoryDatabase

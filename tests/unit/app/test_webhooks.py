@@ -10,12 +10,19 @@ import msgspec
 import pytest
 
 from ledger.app.access import ROLE_SCOPES, Principal, Role, Scope
-from ledger.app.outbox import Stage
-from ledger.app.webhook_delivery import BUDGET_S, GO_ON_S, PAUSES_S, Answer, Courier, queue_deliveries
-from ledger.app.webhook_desk import WebhookDesk
-from ledger.app.webhook_messages import MESSAGE_TYPES, message
-from ledger.app.webhooks import MAX_ENDPOINTS, Endpoint, load_endpoint, register_endpoint, rotate_secret, set_state
-from ledger.domain.events import NewEvent
+from ledger.app.webhooks.delivery import BUDGET_S, GO_ON_S, PAUSES_S, Answer, Courier, queue_deliveries
+from ledger.app.webhooks.desk import WebhookDesk
+from ledger.app.webhooks.endpoints import (
+    MAX_ENDPOINTS,
+    Endpoint,
+    load_endpoint,
+    register_endpoint,
+    rotate_secret,
+    set_state,
+)
+from ledger.app.webhooks.messages import MESSAGE_TYPES, message
+from ledger.app.work.outbox import Stage
+from ledger.domain.record.events import NewEvent
 from ledger.errors import (
     AccessDenied,
     IdempotencyConflict,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
 from ledger.errors import (
     NoteInvalid,
     NoteUnverified,

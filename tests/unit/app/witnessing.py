@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ledger.app.checkpoints import sign_checkpoint
-from ledger.app.cosigning import WitnessAnswer, WitnessedPublishing
-from ledger.app.log_keys import LogIdentity
-from ledger.app.restore_guard import RestoreGuard
-from ledger.app.witness import Witness
-from ledger.attest.signing import NoteKey, SigningKey, verify
-from ledger.domain.instant import SECOND_NS
+from ledger.app.log.checkpoints import sign_checkpoint
+from ledger.app.log.cosigning import WitnessAnswer, WitnessedPublishing
+from ledger.app.log.log_keys import LogIdentity
+from ledger.app.log.restore_guard import RestoreGuard
+from ledger.app.log.witness import Witness
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import NoteUnverified, NotFound, SlaLedgerError, TreeProofInvalid, WitnessConflict
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.checkpoint import sign_checkpoint as sign_note

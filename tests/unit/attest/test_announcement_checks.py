@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.announcement_checks import announcements, unlogged
-from ledger.attest.case import Case
-from ledger.domain.naming import exclusions_stream
+from ledger.attest.checks.announcement_checks import announcements, unlogged
+from ledger.attest.checks.case import Case
+from ledger.domain.record.naming import exclusions_stream
 from ledger.errors import BundleCheckFailed, SlaLedgerError
 from tests.support.forging import Forger
 from tests.support.secrets import Secrets

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.attest import babyjub
-from ledger.attest.babyjub import BASE, IDENTITY, SUBGROUP_ORDER, Point, Signature
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.babyjub import BASE, IDENTITY, SUBGROUP_ORDER, Point, Signature
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.attest.circuits import Circuit, generated_files, load_circuits
-from ledger.attest.incident_credit import SLOTS, IncidentSignals
-from ledger.attest.statement import Signals
+from ledger.attest.commitments.incident_credit import SLOTS, IncidentSignals
+from ledger.attest.commitments.statement import Signals
+from ledger.attest.proving.circuits import Circuit, generated_files, load_circuits
 from ledger.domain.attested import BLOCK_WINDOWS, OBJECTIVES, TIERS
 from ledger.resources import resource_dir
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ledger.app.charges import ChargeDesk
-from ledger.attest.case import Case
-from ledger.attest.checks import verdict
+from ledger.app.settlement.charges import ChargeDesk
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.statement_checks import verdict
 from ledger.errors import BundleCheckFailed
 from tests.unit.app.conftest import make_desk, row
 from tests.unit.app.test_restating import at_the_end, close, failed, hand_in, statements

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import equivocation
-from ledger.attest.equivocation import check, leaves_in, prove, read_equivocation
-from ledger.attest.signing import NoteKey, SigningKey
-from ledger.attest.verification import Exit, Outcome
+from ledger.attest.checks import equivocation
+from ledger.attest.checks.equivocation import check, leaves_in, prove, read_equivocation
+from ledger.attest.checks.verification import Exit, Outcome
+from ledger.attest.crypto.signing import NoteKey, SigningKey
 from ledger.cli.main import main
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import DocumentInvalid, NotCanonical, NotFound
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.merkle.tlog_proof import TlogProof

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.anchor.abi import contract_build
-from ledger.attest.evm_tx import (
+from ledger.attest.checks.evm_tx import (
     Recording,
     SignedTransaction,
     decode_transaction,

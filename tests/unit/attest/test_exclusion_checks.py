@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from ledger.app.exclusions import excluded_members
-from ledger.attest.case import Case
-from ledger.attest.exclusion_checks import require_excluded
-from ledger.domain.agreement import Agreement
-from ledger.domain.exclusions import Exclusion, excluded_in, rule
-from ledger.domain.interval import Interval
-from ledger.domain.period_names import period_named
+from ledger.app.periods.exclusions import excluded_members
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.exclusion_checks import require_excluded
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.exclusions import Exclusion, excluded_in, rule
 from ledger.errors import BundleCheckFailed
 from tests.support import examples
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.groth16 import Proof, check_proof, parse_proof
-from ledger.attest.verification_key import VerificationKey, parse_verification_key
+from ledger.attest.crypto.groth16 import Proof, check_proof, parse_proof
+from ledger.attest.crypto.verification_key import VerificationKey, parse_verification_key
 from ledger.domain.attested import BASE_ORDER, SCALAR_ORDER
 from ledger.errors import ProofInvalid
 from tests.circuits.curve_tricks import point_outside_the_subgroup, rerandomised

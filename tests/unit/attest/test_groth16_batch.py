@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from py_ecc.optimized_bn128 import FQ, G1, add, multiply, neg, normalize
 
-from ledger.attest import verification
-from ledger.attest.groth16 import check_proof, check_proofs
-from ledger.attest.verification import Exit
-from ledger.attest.verification_key import parse_verification_key
+from ledger.attest.checks import verification
+from ledger.attest.checks.verification import Exit
+from ledger.attest.crypto.groth16 import check_proof, check_proofs
+from ledger.attest.crypto.verification_key import parse_verification_key
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import ProofInvalid
 from tests.conformance.samples import SeededRandomness

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.attest import verification
-from ledger.attest.agreement_terms import attested_terms
-from ledger.attest.attestation_context import window_counts
-from ledger.attest.model import PeriodClaim, evaluate
-from ledger.attest.statement import State, Summary
-from ledger.attest.verification import Exit, Report
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.attest.checks import verification
+from ledger.attest.checks.verification import Exit, Report
+from ledger.attest.commitments.agreement_terms import attested_terms
+from ledger.attest.commitments.attestation_context import window_counts
+from ledger.attest.commitments.model import PeriodClaim, evaluate
+from ledger.attest.commitments.statement import State, Summary
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import ConstraintUnmet
 from tests.support.examples import failed, remember_pairings
 from tests.support.forging import Forger

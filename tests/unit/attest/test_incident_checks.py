@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import verification
-from ledger.attest.incident_credit import total_commit
-from ledger.attest.report import Exit
-from ledger.attest.statement import tier_commit
-from ledger.attest.verification import Report
-from ledger.domain.agreement import Agreement
+from ledger.attest.checks import verification
+from ledger.attest.checks.report import Exit
+from ledger.attest.checks.verification import Report
+from ledger.attest.commitments.incident_credit import total_commit
+from ledger.attest.commitments.statement import tier_commit
+from ledger.domain.terms.agreement import Agreement
 from tests.conformance.samples import SeededRandomness
 from tests.support.examples import failed, remember_pairings
 from tests.support.forging import Forger

@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ledger.app.evidence import Salts
-from ledger.attest.agreement_terms import attested_terms
-from ledger.attest.attestation_context import window_counts
-from ledger.attest.incident_claims import derived_root, incident_claim
-from ledger.attest.incident_credit import evaluate_incidents, incident_inputs
-from ledger.attest.model import PeriodClaim, evaluate
-from ledger.domain.agreement import Agreement
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import settle
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.app.ports.evidence import Salts
+from ledger.attest.commitments.agreement_terms import attested_terms
+from ledger.attest.commitments.attestation_context import window_counts
+from ledger.attest.commitments.incident_claims import derived_root, incident_claim
+from ledger.attest.commitments.incident_credit import evaluate_incidents, incident_inputs
+from ledger.attest.commitments.model import PeriodClaim, evaluate
+from ledger.domain.credits.settlement import settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import Refused
 from tests.unit.domain.samples import agreement, put, windows
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from ledger.attest.json_rpc import HttpNode
+from ledger.attest.checks.json_rpc import HttpNode
 from ledger.errors import ChainUnavailable
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from eth_utils import to_checksum_address as reference_checksum
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.attest.keccak import (
+from ledger.attest.crypto.keccak import (
     address_word,
     bytes32_word,
     is_checksum_address,

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.attest.inputs import circuit_inputs
-from ledger.attest.model import evaluate
-from ledger.attest.statement import State, Summary, credit_commit
-from ledger.attest.telemetry import WindowCounts
-from ledger.attest.terms import AttestedObjective, AttestedTier
+from ledger.attest.commitments.inputs import circuit_inputs
+from ledger.attest.commitments.model import evaluate
+from ledger.attest.commitments.statement import State, Summary, credit_commit
+from ledger.attest.commitments.telemetry import WindowCounts
+from ledger.attest.commitments.terms import AttestedObjective, AttestedTier
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.domain.money import Rounding
 from ledger.errors import AttestationValueInvalid, ConstraintUnmet, CoverageBelowFloor

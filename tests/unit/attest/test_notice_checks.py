@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.case import Case
-from ledger.attest.notice_checks import in_time, notice
-from ledger.attest.report import Outcome
-from ledger.attest.verification import read_bundle, verify_bundle
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.naming import agreement_stream
-from ledger.domain.termination import notice_message, unsigned_notice
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.notice_checks import in_time, notice
+from ledger.attest.checks.report import Outcome
+from ledger.attest.checks.verification import read_bundle, verify_bundle
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.naming import agreement_stream
+from ledger.domain.terms.termination import notice_message, unsigned_notice
 from ledger.errors import BundleCheckFailed, SlaLedgerError
 from tests.support import examples
 from tests.support.forging import Forger

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.attest.poseidon import poseidon, sponge, tag
-from ledger.attest.poseidon_parameters import (
+from ledger.attest.crypto.poseidon import poseidon, sponge, tag
+from ledger.attest.crypto.poseidon_parameters import (
     FULL_ROUNDS,
     PARTIAL_ROUNDS,
     multiply,

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import babyjub
-from ledger.attest.report import Line, Outcome
-from ledger.attest.signing import save_secret
+from ledger.attest.checks.report import Line, Outcome
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.signing import save_secret
 from ledger.cli.main import main
 from ledger.cli.probe import read_probe_signature
-from ledger.domain.agreement import Agreement
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.agreement import Agreement
 from ledger.errors import DocumentInvalid
 from tests.support import examples
 from tests.support.forging import Forger

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from ledger.app.bundles import build_opening
-from ledger.app.exclusions import AskedExclusion, ExclusionDesk
-from ledger.app.sealing import seals_of
-from ledger.attest.attestation_context import window_counts
-from ledger.attest.case import Case
-from ledger.attest.opening import opening, windows_opened
-from ledger.attest.recount import LoggedFacts, batches_named, recount
-from ledger.attest.report import Exit, Outcome
-from ledger.attest.telemetry import block_hashes, telemetry_root
-from ledger.attest.verification import read_opening, verify_bundle
+from ledger.app.bundles.building import build_opening
+from ledger.app.periods.exclusions import AskedExclusion, ExclusionDesk
+from ledger.app.settlement.sealing import seals_of
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.opening import opening, windows_opened
+from ledger.attest.checks.recount import LoggedFacts, batches_named, recount
+from ledger.attest.checks.report import Exit, Outcome
+from ledger.attest.checks.verification import read_opening, verify_bundle
+from ledger.attest.commitments.attestation_context import window_counts
+from ledger.attest.commitments.telemetry import block_hashes, telemetry_root
 from ledger.cli.main import main
 from ledger.cli.verify import logged_facts
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import BundleCheckFailed, DocumentInvalid
 from tests.support import examples
 from tests.unit.app.conftest import Desk, log, make_desk, read_rows, row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledger.attest.report import DEV_KEY, Line, OnChain, Outcome, Report, Stands
+from ledger.attest.checks.report import DEV_KEY, Line, OnChain, Outcome, Report, Stands
 
 RECORDED = OnChain(Stands.RECORDED, "31337", 12)
 ROOT = OnChain(Stands.ROOT, "8453", 99)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.verification import Line, Outcome, read_bundle, read_trust, verify_bundle
-from ledger.domain.instant import SECOND_NS, parse_instant_ns
+from ledger.attest.checks.verification import Line, Outcome, read_bundle, read_trust, verify_bundle
+from ledger.domain.time.instant import SECOND_NS, parse_instant_ns
 from tests.support import examples
 from tests.support.forging import Forger
 from tests.support.office import SECRETS, trust

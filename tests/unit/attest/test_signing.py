@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.attest.signing import NoteKey, SigningKey, load_key, parse_skey, save_key, verify
+from ledger.attest.crypto.signing import NoteKey, SigningKey, load_key, parse_skey, save_key, verify
 from ledger.errors import KeyFileUnusable, VerifierKeyInvalid
 
 SEED = bytes(range(32))

@@ -11,10 +11,7 @@ from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.attest.keccak import keccak256, keccak_text
-from ledger.attest.pair import OneProof, pair_id, statement_name
-from ledger.attest.poseidon import poseidon, tag
-from ledger.attest.statement import (
+from ledger.attest.commitments.statement import (
     Context,
     Signals,
     State,
@@ -24,6 +21,9 @@ from ledger.attest.statement import (
     proof_hash,
     sla_id,
 )
+from ledger.attest.crypto.keccak import keccak256, keccak_text
+from ledger.attest.crypto.pair import OneProof, pair_id, statement_name
+from ledger.attest.crypto.poseidon import poseidon, tag
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 

@@ -9,9 +9,9 @@ from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.attest.keccak import keccak256, keccak_text
-from ledger.attest.poseidon import poseidon, tag
-from ledger.attest.telemetry import WindowCounts, block_hash, block_hashes, seal_key, telemetry_root
+from ledger.attest.commitments.telemetry import WindowCounts, block_hash, block_hashes, seal_key, telemetry_root
+from ledger.attest.crypto.keccak import keccak256, keccak_text
+from ledger.attest.crypto.poseidon import poseidon, tag
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid
 

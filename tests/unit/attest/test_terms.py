@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.attest.babyjub import IDENTITY
-from ledger.attest.poseidon import sponge, tag
-from ledger.attest.terms import AttestedObjective, AttestedTerms, AttestedTier
-from ledger.domain.compensation_terms import NO_CAP
+from ledger.attest.commitments.terms import AttestedObjective, AttestedTerms, AttestedTier
+from ledger.attest.crypto.babyjub import IDENTITY
+from ledger.attest.crypto.poseidon import sponge, tag
 from ledger.domain.money import Rounding
+from ledger.domain.terms.compensation_terms import NO_CAP
 from ledger.errors import AttestationValueInvalid
 from tests.circuits.claims import AVAILABILITY, COLLECTOR, LATENCY_P95, plain_terms
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.case import Case
-from ledger.attest.checks import verdict
-from ledger.domain.agreement import Agreement
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import settle
-from ledger.domain.window import Window
+from ledger.attest.checks.case import Case
+from ledger.attest.checks.statement_checks import verdict
+from ledger.domain.credits.settlement import settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.windows.window import Window
 from ledger.errors import BundleCheckFailed
 from tests.support import examples
 from tests.unit.domain import samples

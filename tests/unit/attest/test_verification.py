@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import verification
-from ledger.attest.verification import Exit, Outcome
+from ledger.attest.checks import verification
+from ledger.attest.checks.verification import Exit, Outcome
 from ledger.domain.attested import SCALAR_ORDER
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import BadInput, DocumentInvalid, NotCanonical
 from tests.support import examples
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import checks, verification
-from ledger.attest.case import Case
-from ledger.domain.canonical import canonical_bytes
+from ledger.attest.checks import statement_checks as checks
+from ledger.attest.checks import verification
+from ledger.attest.checks.case import Case
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import BadInput, BundleCheckFailed
 from tests.support import examples
 from tests.support.forging import Forger

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.bn254 import g2_generator
-from ledger.attest.verification_key import MAX_JSON_BYTES, load_verification_key, parse_verification_key
+from ledger.attest.crypto.bn254 import g2_generator
+from ledger.attest.crypto.verification_key import MAX_JSON_BYTES, load_verification_key, parse_verification_key
 from ledger.domain.attested import BASE_ORDER
 from ledger.errors import VerificationKeyInvalid
 from tests.circuits.curve_tricks import point_outside_the_subgroup

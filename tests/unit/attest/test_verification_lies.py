@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import babyjub, telemetry
-from ledger.attest.attestation_context import window_counts
-from ledger.attest.signing import NoteKey, SigningKey
-from ledger.attest.verification import Exit, Outcome
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.attest.checks.verification import Exit, Outcome
+from ledger.attest.commitments import telemetry
+from ledger.attest.commitments.attestation_context import window_counts
+from ledger.attest.crypto import babyjub
+from ledger.attest.crypto.signing import NoteKey, SigningKey
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import DocumentInvalid
 from ledger.merkle.checkpoint import Checkpoint, parse_checkpoint
 from tests.support import examples

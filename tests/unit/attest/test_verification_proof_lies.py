@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.verification_key import VerificationKey, parse_verification_key
+from ledger.attest.crypto.verification_key import VerificationKey, parse_verification_key
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import DocumentInvalid
 from tests.contracts.trapdoor import Trapdoor, rerandomise

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.attest.node_toolchain import NodeToolchain
+from ledger.attest.proving.node_toolchain import NodeToolchain
 from ledger.attest.verify_page import assembly, tables
 from ledger.errors import ProverUnavailable
 

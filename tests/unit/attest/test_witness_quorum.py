@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.signing import NoteKey, SigningKey
-from ledger.attest.verification import WITNESS_QUORUM, Exit, Outcome, Report, read_bundle, read_trust, verify_bundle
-from ledger.domain.canonical import canonical_bytes
+from ledger.attest.checks.verification import (
+    WITNESS_QUORUM,
+    Exit,
+    Outcome,
+    Report,
+    read_bundle,
+    read_trust,
+    verify_bundle,
+)
+from ledger.attest.crypto.signing import NoteKey, SigningKey
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import DocumentInvalid
 from ledger.merkle.checkpoint import parse_checkpoint, sign_checkpoint
 from ledger.merkle.cosignature import WitnessKey, cosign

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ledger.app.batch_trail import since_formed
+from ledger.app.chain.batch_trail import since_formed
 from ledger.cli.chain_roots import SHOWN, _documents
-from ledger.domain.naming import batches_stream
+from ledger.domain.record.naming import batches_stream
 from tests.conformance.samples import batch, batch_finalized, batch_undone, published
 from tests.support.stored import memory_database
 

@@ -73,9 +73,9 @@ def exporter() -> Iterator[Exporter]:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data directory with one agreement, about the service example-chat."""
-    from ledger.app.agreements import register_agreement
-    from ledger.attest.signing import verify
-    from ledger.domain.agreement import Agreement
+    from ledger.app.agreements.registering import register_agreement
+    from ledger.attest.crypto.signing import verify
+    from ledger.domain.terms.agreement import Agreement
 
     folder = tmp_path / "data"
     services = create_data(folder, key_cache=tmp_path / "keys", notify=lambda _: None)

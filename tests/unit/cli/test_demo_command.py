@@ -17,8 +17,8 @@ from ledger.cli import demo as command
 from ledger.cli.main import main
 from ledger.cli.objectives import OBJECTIVE_COLUMNS
 from ledger.cli.output import print_table
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import settle
+from ledger.domain.credits.settlement import settle
+from ledger.domain.terms.period_names import period_named
 from ledger.errors import StorageUnavailable
 from tests.unit.domain.samples import EXAMPLES, agreement, windows
 

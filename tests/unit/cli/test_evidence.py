@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
-from ledger.attest.signing import SigningKey, verify
+from ledger.attest.crypto.signing import SigningKey, verify
 from ledger.cli.main import main
 from ledger.merkle.cosignature import WitnessKey
 from ledger.resources import resource_dir

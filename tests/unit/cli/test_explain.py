@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from ledger.app.statements import issue_statement
-from ledger.app.violations import record_violations
-from ledger.app.windows import evaluate_windows
-from ledger.attest.signing import SigningKey, save_key
+from ledger.app.judgement.violations import record_violations
+from ledger.app.judgement.windows import evaluate_windows
+from ledger.app.settlement.statements import issue_statement
+from ledger.attest.crypto.signing import SigningKey, save_key
 from ledger.cli.explain_text import _lines, print_explanation
 from ledger.cli.main import main
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.interval import Interval
-from ledger.domain.window import Cell
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Cell
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.marker import DATA_FORMAT
 from tests.support.office import Office

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ledger.cli.main import main
-from ledger.domain.fact_kinds import BOOKS
-from ledger.domain.log_kinds import format_of
-from ledger.domain.period_names import period_named
+from ledger.domain.facts.fact_kinds import BOOKS
+from ledger.domain.terms.log_kinds import format_of
+from ledger.domain.terms.period_names import period_named
 from ledger.ingest.facts import read_facts
 from tests.unit.domain.samples import EXAMPLES, agreement
 

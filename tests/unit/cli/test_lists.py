@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.signing import SigningKey, save_key
+from ledger.attest.crypto.signing import SigningKey, save_key
 from ledger.cli.main import main
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.naming import attestation_stream, credit_lines_stream
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.naming import attestation_stream, credit_lines_stream
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.marker import DATA_FORMAT
 from tests.conformance.samples import (

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
 from ledger.cli.main import main
-from ledger.domain.canonical import canonical_bytes, parse_json
-from ledger.domain.event_types import check_event
-from ledger.domain.events import NewEvent
+from ledger.domain.events.event_types import check_event
+from ledger.domain.record.canonical import canonical_bytes, parse_json
+from ledger.domain.record.events import NewEvent
 from ledger.errors import (
     DataDirectoryInvalid,
     EventInvalid,

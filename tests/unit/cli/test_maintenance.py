@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from ledger.app.checkpoints import NoWitnesses, sign_checkpoint
-from ledger.app.log_keys import LogIdentity
-from ledger.app.restore_guard import RestoreGuard
-from ledger.attest.signing import NoteKey, SigningKey, save_key, verify
+from ledger.app.log.checkpoints import NoWitnesses, sign_checkpoint
+from ledger.app.log.log_keys import LogIdentity
+from ledger.app.log.restore_guard import RestoreGuard
+from ledger.attest.crypto.signing import NoteKey, SigningKey, save_key, verify
 from ledger.cli import output
 from ledger.cli.main import main
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import LogRolledBack
 from ledger.merkle.checkpoint import Checkpoint
 from ledger.merkle.checkpoint import sign_checkpoint as sign_note

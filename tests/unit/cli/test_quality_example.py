@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.agreement_schema import AGREEMENT
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.indicators import INDICATORS
+from ledger.domain.credits.settlement import Settlement, settle
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.facts.samples import SampleBook
 from ledger.domain.methods.registry import METHODS
-from ledger.domain.period_names import period_named
-from ledger.domain.samples import SampleBook
-from ledger.domain.settlement import Settlement, settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.agreement_schema import AGREEMENT
+from ledger.domain.terms.indicators import INDICATORS
+from ledger.domain.terms.period_names import period_named
 from ledger.ingest.agreement_yaml import parse_document
 from ledger.ingest.request_log import RequestLog
 from ledger.ingest.sample_log import SampleLog

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ledger.app.agreements import register_agreement
-from ledger.attest.signing import verify
+from ledger.app.agreements.registering import register_agreement
+from ledger.attest.crypto.signing import verify
 from ledger.cli.main import main
-from ledger.domain.agreement import Agreement
+from ledger.domain.terms.agreement import Agreement
 from ledger.wiring.services import create_data
 from tests.unit.app.conftest import signed_agreement
 from tests.unit.app.feeding import desk_of

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ledger.attest import verification
+from ledger.attest.checks import verification
 from ledger.cli.main import main
-from ledger.domain.canonical import canonical_bytes
+from ledger.domain.record.canonical import canonical_bytes
 from tests.support import examples
 
 pytestmark = pytest.mark.slow

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.agreement_schema import AGREEMENT
-from ledger.domain.instant import SECOND_NS, parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.observation import RequestRow
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.rows.observation import RequestRow
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.agreement_schema import AGREEMENT
+from ledger.domain.time.instant import SECOND_NS, parse_instant_ns
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.ingest.agreement_yaml import parse_document
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

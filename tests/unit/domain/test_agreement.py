@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.compensation_terms import NO_CAP
-from ledger.domain.period_names import period_named
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.compensation_terms import NO_CAP
+from ledger.domain.terms.period_names import period_named
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement, document, put
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.lifecycle import Timeline, check_amendment
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.lifecycle import Timeline, check_amendment
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import document, put
 

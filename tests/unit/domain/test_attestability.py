@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import attestability, may_leave_undecided, settle
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.credits.settlement import attestability, may_leave_undecided, settle
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import ChargesMissing
 from tests.unit.domain.methods.timeline import settled, terms
 from tests.unit.domain.samples import agreement, put, windows

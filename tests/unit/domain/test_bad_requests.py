@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ledger.domain.bad_requests import MAX_KEPT, WorstRequests
-from ledger.domain.observation import RequestColumns, RequestRow, SampleRow
-from ledger.domain.violations import violations
+from ledger.domain.rows.observation import RequestColumns, RequestRow, SampleRow
+from ledger.domain.violations.bad_requests import MAX_KEPT, WorstRequests
+from ledger.domain.violations.violation import violations
 from tests.unit.domain import samples
 
 DIGEST = "ab" * 32

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.budget import ASSUMPTION, Burn, Exhaustion, allowed_bad, budget_reports, burn_rate
-from ledger.domain.interval import Interval
+from ledger.domain.credits.verdict import ObjectiveState, judge
 from ledger.domain.money import percent_ppb
-from ledger.domain.verdict import ObjectiveState, judge
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.interval import Interval
+from ledger.domain.violations.budget import ASSUMPTION, Burn, Exhaustion, allowed_bad, budget_reports, burn_rate
+from ledger.domain.windows.window import Cell, Window, WindowState
 from tests.unit.domain import samples
 
 HOUR = 3600

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.calendar import (
+from ledger.domain.time.calendar import (
     add_months,
     day_start_ns,
     first_date,
@@ -20,7 +20,7 @@ from ledger.domain.calendar import (
     parse_window_seconds,
     tzdata_version,
 )
-from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns, parse_instant_ns
 from ledger.errors import CalendarInvalid
 
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kathmandu"]

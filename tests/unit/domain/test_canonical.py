@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.canonical import MAX_DEPTH, MAX_SAFE_INTEGER, canonical_bytes, parse_canonical, parse_json
+from ledger.domain.record.canonical import MAX_DEPTH, MAX_SAFE_INTEGER, canonical_bytes, parse_canonical, parse_json
 from ledger.errors import NotCanonical
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.domain.charged_time import ChargedTime, total
-from ledger.domain.interval import Interval, union
+from ledger.domain.credits.charged_time import ChargedTime, total
+from ledger.domain.time.interval import Interval, union
 
 Parts = Sequence[tuple[Fraction, Interval]]
 WHOLE = Fraction(700)

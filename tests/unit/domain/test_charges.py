@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.charges import (
+from ledger.domain.credits.charges import (
     CHARGE_LINES,
     CHARGES,
     Charges,
@@ -23,13 +22,14 @@ from ledger.domain.charges import (
     require_bases,
     require_payable,
 )
-from ledger.domain.credit_lines import credit_shares
-from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.credits.credit_lines import credit_shares
+from ledger.domain.credits.settlement import Settlement, attestability, settle
 from ledger.domain.money import currency_exponent, format_minor_units
-from ledger.domain.objective import Scope
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import Settlement, attestability, settle
-from ledger.domain.violations import violations
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.objective import Scope
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.violations.violation import violations
 from ledger.errors import ChargesMissing, ChargesRefused, DocumentInvalid
 from tests.unit.domain.samples import agreement, put, windows
 

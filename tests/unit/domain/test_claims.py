@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.claims import accepts_until_ns, deadline_ns
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement_terms import CLOSING, read_closing
+from ledger.domain.credits.claims import accepts_until_ns, deadline_ns
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.terms.settlement_terms import CLOSING, read_closing
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement
 

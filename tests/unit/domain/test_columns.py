@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.interval import Interval
-from ledger.domain.observation import (
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.rows.observation import (
     DIGEST_BYTES,
     IdRepeated,
     RequestColumns,
@@ -21,6 +20,7 @@ from ledger.domain.observation import (
     Rows,
     one_by_one,
 )
+from ledger.domain.time.interval import Interval
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, row
 from tests.unit.domain.test_identity import EXCLUDING, PERIOD
 

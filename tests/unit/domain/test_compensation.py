@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.compensation import CreditTrace, credit_trace
+from ledger.domain.credits.compensation import CreditTrace, credit_trace
+from ledger.domain.credits.settlement import Settlement, settle
+from ledger.domain.credits.verdict import ObjectiveState, judge
 from ledger.domain.money import format_minor_units
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import Settlement, settle
-from ledger.domain.verdict import ObjectiveState, judge
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement, put, windows
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.counters import Counters
-from ledger.domain.interval import Interval
-from ledger.domain.observation import Verdict
+from ledger.domain.rows.counters import Counters
+from ledger.domain.rows.observation import Verdict
+from ledger.domain.time.interval import Interval
 from ledger.errors import ImplausibleCounts
 
 ALL = Interval(0, 1_000)

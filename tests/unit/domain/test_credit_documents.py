@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledger.domain.instant import parse_instant_ns
+from ledger.domain.time.instant import parse_instant_ns
 from tests.unit.domain.samples import agreement, put
 from tests.unit.domain.test_charges import line
 from tests.unit.domain.test_charges import settled as settled_by_charges

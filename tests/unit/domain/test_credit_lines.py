@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.compensation import CreditTrace, credit_trace
-from ledger.domain.credit_lines import RULE_VERSION, LineStatus, credit_shares
+from ledger.domain.credits.compensation import CreditTrace, credit_trace
+from ledger.domain.credits.credit_lines import RULE_VERSION, LineStatus, credit_shares
+from ledger.domain.credits.proration import apportion
+from ledger.domain.credits.settlement import settle
 from ledger.domain.money import currency_exponent, format_minor_units, minor_units
-from ledger.domain.proration import apportion
-from ledger.domain.settlement import settle
-from ledger.domain.violations import violations
-from ledger.domain.window import Window
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.calendar import Period
+from ledger.domain.violations.violation import violations
+from ledger.domain.windows.window import Window
 from tests.unit.domain import test_charges as charges
 from tests.unit.domain.samples import agreement, put, windows
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.calendar import PeriodLength, make_period
-from ledger.domain.downtime import downtime, minute_windows
-from ledger.domain.exclusion_terms import MINUTE_NS
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval, minus, union
 from ledger.domain.methods.registry import Measuring
-from ledger.domain.objective import read_objectives
-from ledger.domain.window import Cell, Window
+from ledger.domain.terms.exclusion_terms import MINUTE_NS
+from ledger.domain.terms.objective import read_objectives
+from ledger.domain.time.calendar import PeriodLength, make_period
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval, minus, union
+from ledger.domain.windows.downtime import downtime, minute_windows
+from ledger.domain.windows.window import Cell, Window
 
 
 def case(folder: Path, name: str) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.interval import Interval
-from ledger.domain.observation import Reason, RequestRow, RowRejection, Verdict
-from ledger.domain.period_names import period_named
-from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.rows.observation import Reason, RequestRow, RowRejection, Verdict
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import MAX_COUNT, Cell, Window, WindowState
 from ledger.errors import ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, put, row
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.event_types import EVENT_TYPES, check_event, event_schemas
-from ledger.domain.event_values import DecimalInteger
-from ledger.domain.events import MAX_INSTANT_NS, NewEvent, StoredEvent, header_entry, payload_commitment
+from ledger.domain.events.event_types import EVENT_TYPES, check_event, event_schemas
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.event_values import DecimalInteger
+from ledger.domain.record.events import MAX_INSTANT_NS, NewEvent, StoredEvent, header_entry, payload_commitment
 from ledger.errors import DocumentInvalid, EventInvalid
 from tests.conformance.samples import agreement, anchor, attestation, statement, statement_id, window
 

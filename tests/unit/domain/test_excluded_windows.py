@@ -7,14 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.exclusions import NOTHING_EXCLUDED, Excluded, Exclusion, excluded_in, rule
-from ledger.domain.interval import Interval
-from ledger.domain.observation import RequestRow
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import settle
-from ledger.domain.violations import violations
-from ledger.domain.window import WindowState
+from ledger.domain.credits.settlement import settle
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.rows.observation import RequestRow
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.interval import Interval
+from ledger.domain.violations.violation import violations
+from ledger.domain.windows.exclusions import NOTHING_EXCLUDED, Excluded, Exclusion, excluded_in, rule
+from ledger.domain.windows.window import WindowState
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row
 from tests.unit.domain.test_columns import columns
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.calendar import make_period, parse_date, parse_period_length
-from ledger.domain.exclusion_terms import MINUTE_NS, ExclusionTerms
-from ledger.domain.exclusions import Excluded, Exclusion, Ruled, Ruling, excluded_in, rule
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
-from ledger.domain.interval import Interval, union
+from ledger.domain.terms.exclusion_terms import MINUTE_NS, ExclusionTerms
+from ledger.domain.time.calendar import make_period, parse_date, parse_period_length
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.time.interval import Interval, union
+from ledger.domain.windows.exclusions import Excluded, Exclusion, Ruled, Ruling, excluded_in, rule
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement, document
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.explanation import MAX_LISTED, Holdings, explain
-from ledger.domain.settlement import Settlement, settle
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.credits.explanation import MAX_LISTED, Holdings, explain
+from ledger.domain.credits.settlement import Settlement, settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.calendar import Period
+from ledger.domain.windows.window import Cell, Window, WindowState
 from tests.unit.domain import samples
 from tests.unit.domain.test_budget import judged
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.histogram import Histogram, shown_interval, sketched_within
-from ledger.domain.verdict import ObjectiveState, judge
-from ledger.domain.window import Cell
+from ledger.domain.credits.verdict import ObjectiveState, judge
+from ledger.domain.facts.histogram import Histogram, shown_interval, sketched_within
+from ledger.domain.windows.window import Cell
 from ledger.errors import ImplausibleCounts
 
 

@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.interval import Interval
-from ledger.domain.observation import BodyBook, Reason, RequestRow, Verdict, request_id_digest
-from ledger.domain.period_names import period_named
-from ledger.domain.window import Window
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.rows.observation import BodyBook, Reason, RequestRow, Verdict, request_id_digest
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Window
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row
 
 EXCLUDING = agreement(name="agreement-excluding-429.yaml")

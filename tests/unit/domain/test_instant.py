@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger.domain.instant import format_instant_ns, parse_date_or_instant_ns, parse_instant_ns
+from ledger.domain.time.instant import format_instant_ns, parse_date_or_instant_ns, parse_instant_ns
 from ledger.errors import InstantInvalid
 
 

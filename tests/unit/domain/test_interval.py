@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.interval import Interval, clip, clipped, covered, minus, union
+from ledger.domain.time.interval import Interval, clip, clipped, covered, minus, union
 from ledger.errors import IntervalInvalid
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda p: Interval(p[0], p[0] + p[1])))

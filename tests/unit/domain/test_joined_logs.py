@@ -6,15 +6,15 @@ import itertools
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.exclusions import Excluded
-from ledger.domain.interval import Interval
-from ledger.domain.joined_logs import joined
-from ledger.domain.observation import RequestRow, SampleRow
-from ledger.domain.period_names import period_named
-from ledger.domain.samples import SampleBook
-from ledger.domain.window import Cell
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.facts.joined_logs import joined
+from ledger.domain.facts.samples import SampleBook
+from ledger.domain.rows.observation import RequestRow, SampleRow
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.exclusions import Excluded
+from ledger.domain.windows.window import Cell
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, row
 from tests.unit.domain.test_outcome import AZURE, failures
 from tests.unit.domain.test_samples import DAY, FACTS, UPTIME, sample, terms

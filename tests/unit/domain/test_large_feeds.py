@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.counter_log import COUNTER_FACTS, CounterBook, CounterRow
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.interval import Interval
-from ledger.domain.observation import RowRejection
-from ledger.domain.outages import OutageBook
-from ledger.domain.period_names import period_named
+from ledger.domain.facts.counter_log import COUNTER_FACTS, CounterBook, CounterRow
+from ledger.domain.facts.outages import OutageBook
+from ledger.domain.rows.observation import RowRejection
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.time.interval import Interval
 from ledger.errors import ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, agreement, put
 from tests.unit.domain.test_outages import idle, outage, terms

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.credit_lines import credit_shares
-from ledger.domain.credit_steps import credit_steps
+from ledger.domain.credits.credit_lines import credit_shares
+from ledger.domain.credits.credit_steps import credit_steps
+from ledger.domain.credits.settlement import Settlement, settle
 from ledger.domain.money import digits, whole_number
-from ledger.domain.settlement import Settlement, settle
-from ledger.domain.violations import violations
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.calendar import Period
+from ledger.domain.violations.violation import violations
+from ledger.domain.windows.window import Cell, Window, WindowState
 from tests.unit.domain.samples import agreement
 
 pytestmark = pytest.mark.long

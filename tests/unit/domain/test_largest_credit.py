@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.largest_credit import Bounds, excess
 from ledger.domain.money import MAX_MINOR_UNITS, format_minor_units
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.largest_credit import Bounds, excess
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement
 

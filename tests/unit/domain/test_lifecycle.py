@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
-from ledger.domain.interval import Interval, union
-from ledger.domain.lifecycle import (
+from ledger.domain.credits.proration import terms_for
+from ledger.domain.credits.settlement import attestability
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.lifecycle import (
     State,
     Timeline,
     check_amendment,
     check_notice,
     milestones,
 )
-from ledger.domain.proration import terms_for
-from ledger.domain.settlement import attestability
-from ledger.domain.termination import Notice, unsigned_notice
+from ledger.domain.terms.termination import Notice, unsigned_notice
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
+from ledger.domain.time.interval import Interval, union
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import agreement, put
 

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.charges import Base
-from ledger.domain.compensation import CreditTrace, credit_trace
-from ledger.domain.credit_lines import credit_shares
-from ledger.domain.incident_rules import MultiplierRule, ProportionalRule, StepTableRule, method_of
-from ledger.domain.interval import Interval
-from ledger.domain.lost_time import Lost, rule_step
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import attestability, settle
-from ledger.domain.violations import violations
-from ledger.domain.window import Cell, Window
-from ledger.domain.window_columns import WindowColumns
+from ledger.domain.credits.charges import Base
+from ledger.domain.credits.compensation import CreditTrace, credit_trace
+from ledger.domain.credits.credit_lines import credit_shares
+from ledger.domain.credits.lost_time import Lost, rule_step
+from ledger.domain.credits.settlement import attestability, settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.incident_rules import MultiplierRule, ProportionalRule, StepTableRule, method_of
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.interval import Interval
+from ledger.domain.violations.violation import violations
+from ledger.domain.windows.window import Cell, Window
+from ledger.domain.windows.window_columns import WindowColumns
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.samples import DAY_NS, agreement, put, windows
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.exclusions import Excluded, Exclusion, Ruled, Ruling
-from ledger.domain.instant import MINUTE_NS
-from ledger.domain.interval import Interval
-from ledger.domain.observation import Reason, RowRejection, Verdict
-from ledger.domain.outages import OutageBook, OutageRow
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import result_unit, settle
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.credits.settlement import result_unit, settle
+from ledger.domain.facts.outages import OutageBook, OutageRow
+from ledger.domain.rows.observation import Reason, RowRejection, Verdict
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import MINUTE_NS
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.exclusions import Excluded, Exclusion, Ruled, Ruling
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, put
 

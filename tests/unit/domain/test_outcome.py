@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.interval import Interval
-from ledger.domain.observation import RequestColumns, RequestRow, Rows
-from ledger.domain.outcome import repeated_failures
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import settle
-from ledger.domain.verdict import ObjectiveState
-from ledger.domain.window import Cell
+from ledger.domain.credits.settlement import settle
+from ledger.domain.credits.verdict import ObjectiveState
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.facts.outcome import repeated_failures
+from ledger.domain.rows.observation import RequestColumns, RequestRow, Rows
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Cell
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row
 
 DAY = "2023-06-14/P1D"

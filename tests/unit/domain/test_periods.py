@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period, load_zone, parse_date, parse_period_length, parse_time_of_day
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import SECOND_NS, format_instant_ns, parse_instant_ns
-from ledger.domain.interval import Interval, union
-from ledger.domain.observation import Reason
-from ledger.domain.period_names import period_named
-from ledger.domain.periods import MAX_WINDOWS, PeriodGrid, count_windows, most_windows, rolling_step
-from ledger.domain.proration import prorate, terms_for
-from ledger.domain.settlement import attestability, settle
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.credits.proration import prorate, terms_for
+from ledger.domain.credits.settlement import attestability, settle
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.rows.observation import Reason
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.terms.periods import MAX_WINDOWS, PeriodGrid, count_windows, most_windows, rolling_step
+from ledger.domain.time.calendar import Period, load_zone, parse_date, parse_period_length, parse_time_of_day
+from ledger.domain.time.instant import SECOND_NS, format_instant_ns, parse_instant_ns
+from ledger.domain.time.interval import Interval, union
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import CalendarInvalid, DocumentInvalid
 from tests.unit.domain.samples import agreement, put, row
 

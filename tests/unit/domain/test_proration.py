@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.interval import Interval
-from ledger.domain.proration import apportion, prorate, terms_for
+from ledger.domain.credits.proration import apportion, prorate, terms_for
+from ledger.domain.time.interval import Interval
 from tests.unit.domain.samples import agreement
 
 lengths = st.lists(st.integers(1, 10**15), min_size=1, max_size=8)

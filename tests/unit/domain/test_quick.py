@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.event_types import EVENT_TYPES, PAYLOAD_ERASED, check_event
-from ledger.domain.events import NewEvent
+from ledger.domain.events.event_types import EVENT_TYPES, PAYLOAD_ERASED, check_event
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.record.events import NewEvent
 from ledger.domain.schema import Either, Integer, ListOf, MapOf, Object, Shape, Text
 from ledger.errors import DocumentInvalid, EventInvalid, NotCanonical
 from ledger.store.appending import checked_payloads

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.charges import CHARGE_LINES, read_charges, require_payable
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.largest_credit import Bounds, excess
-from ledger.domain.lifecycle import Timeline, check_amendment
+from ledger.domain.credits.charges import CHARGE_LINES, read_charges, require_payable
+from ledger.domain.credits.settlement import settle
 from ledger.domain.money import MAX_MINOR_UNITS
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.largest_credit import Bounds, excess
+from ledger.domain.terms.lifecycle import Timeline, check_amendment
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import parse_instant_ns
 from ledger.errors import ChargesRefused, DocumentInvalid
 from tests.unit.domain.samples import agreement, document, put, windows
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.restatement import Standing, carries_proof, differences, final_from_ns
+from ledger.domain.credits.restatement import Standing, carries_proof, differences, final_from_ns
+from ledger.domain.time.instant import parse_instant_ns
 
 amounts = st.none() | st.integers(0, 10**9).map(lambda units: {"currency": "USD", "minor_units": str(units)})
 counts = st.integers(0, 50)

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.exclusions import Excluded
-from ledger.domain.instant import SECOND_NS
-from ledger.domain.interval import Interval
-from ledger.domain.log_kinds import REQUESTS, SAMPLES, format_of
-from ledger.domain.observation import Reason, RowRejection, SampleRow, Verdict
-from ledger.domain.period_names import period_named
-from ledger.domain.recovery import recovery_samples
-from ledger.domain.samples import SampleBook
-from ledger.domain.settlement import settle
-from ledger.domain.verdict import ObjectiveState
-from ledger.domain.violations import violations
-from ledger.domain.window import MAX_COUNT, Cell, WindowState
+from ledger.domain.credits.settlement import settle
+from ledger.domain.credits.verdict import ObjectiveState
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.facts.samples import SampleBook
+from ledger.domain.rows.observation import Reason, RowRejection, SampleRow, Verdict
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.log_kinds import REQUESTS, SAMPLES, format_of
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.time.interval import Interval
+from ledger.domain.violations.recovery import recovery_samples
+from ledger.domain.violations.violation import violations
+from ledger.domain.windows.exclusions import Excluded
+from ledger.domain.windows.window import MAX_COUNT, Cell, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row, windows
 

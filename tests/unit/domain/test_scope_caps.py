@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.charges import Charges, read_charges
-from ledger.domain.compensation import CreditTrace
-from ledger.domain.credit_lines import CreditShare, credit_shares
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import Settlement, attestability, settle
-from ledger.domain.violations import violations
-from ledger.domain.window import Window
+from ledger.domain.credits.charges import Charges, read_charges
+from ledger.domain.credits.compensation import CreditTrace
+from ledger.domain.credits.credit_lines import CreditShare, credit_shares
+from ledger.domain.credits.settlement import Settlement, attestability, settle
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.violations.violation import violations
+from ledger.domain.windows.window import Window
 from tests.unit.domain.samples import agreement, windows
 
 DAY = "2023-06-14/P1D"

@@ -8,16 +8,16 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ledger.attest.agreement_terms import attested_terms
-from ledger.attest.model import PeriodClaim, evaluate
-from ledger.attest.statement import State
-from ledger.attest.telemetry import WindowCounts
-from ledger.domain.agreement import Agreement
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import SettlementState, attestability, settle
-from ledger.domain.verdict import ObjectiveState
-from ledger.domain.window import WindowState
+from ledger.attest.commitments.agreement_terms import attested_terms
+from ledger.attest.commitments.model import PeriodClaim, evaluate
+from ledger.attest.commitments.statement import State
+from ledger.attest.commitments.telemetry import WindowCounts
+from ledger.domain.credits.settlement import SettlementState, attestability, settle
+from ledger.domain.credits.verdict import ObjectiveState
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.windows.window import WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts, Refused
 from tests.unit.domain.samples import agreement, put, windows
 

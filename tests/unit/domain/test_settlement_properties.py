@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.domain.canonical import canonical_bytes
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.credits.settlement import settle
+from ledger.domain.facts.evaluation import Evaluator
 from ledger.domain.methods.registry import Measuring
-from ledger.domain.observation import RequestRow
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import settle
+from ledger.domain.record.canonical import canonical_bytes
+from ledger.domain.rows.observation import RequestRow
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import SECOND_NS
 from tests.unit.domain.methods.timeline import EXCLUDED, NO_DATA, Run, measured, settled, terms, timeline
 from tests.unit.domain.samples import agreement, row
 

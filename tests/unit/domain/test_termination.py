@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.termination import NOTICE, Notice, notice_message, unsigned_notice
+from ledger.domain.terms.termination import NOTICE, Notice, notice_message, unsigned_notice
 from ledger.errors import DocumentInvalid
 
 SLA_ID, DOC, SIGNATURE = "0x" + "5a" * 32, "cd" * 32, "ab" * 64

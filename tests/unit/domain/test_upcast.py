@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.event_types import EVENT_TYPES, EventType
-from ledger.domain.events import ErasedPayload, StoredEvent
+from ledger.domain.events.event_types import EVENT_TYPES, EventType
+from ledger.domain.events.upcast import UPCASTERS, Upcasters, current
+from ledger.domain.record.events import ErasedPayload, StoredEvent
 from ledger.domain.schema import Integer, Object, Text
-from ledger.domain.upcast import UPCASTERS, Upcasters, current
 from ledger.errors import EventInvalid, StorageUnavailable
 
 TYPES = {"weighed": EventType("weighed", 3, Object({"mg": Integer(), "scale": Text()}))}

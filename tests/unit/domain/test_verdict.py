@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from api.rest.values import attainment_percent
 from ledger.cli.output import percent_floored
-from ledger.domain import verdict
-from ledger.domain.compensation import credit_trace
-from ledger.domain.verdict import (
+from ledger.domain.credits import verdict
+from ledger.domain.credits.compensation import credit_trace
+from ledger.domain.credits.verdict import (
     ObjectiveResult,
     ObjectiveState,
     judge,

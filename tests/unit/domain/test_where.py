@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.bad_requests import WorstRequests
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.observation import Reason, RowRejection
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import attestability
-from ledger.domain.violations import violations
-from ledger.domain.where import Where
+from ledger.domain.credits.settlement import attestability
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.rows.observation import Reason, RowRejection
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.terms.where import Where
+from ledger.domain.violations.bad_requests import WorstRequests
+from ledger.domain.violations.violation import violations
 from ledger.errors import DocumentInvalid
 from ledger.ingest.request_log import RequestLog
 from tests.unit.domain.samples import agreement, windows

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
-from ledger.domain.period_names import period_named
-from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState, counting, coverage_ok
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import MAX_COUNT, Cell, Window, WindowState, counting, coverage_ok
 from ledger.errors import CalendarInvalid, DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import agreement
 

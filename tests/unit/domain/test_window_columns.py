@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.interval import Interval
-from ledger.domain.window import MAX_COUNT, Cell, Window, WindowState
-from ledger.domain.window_columns import CellColumn, WindowColumns
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import MAX_COUNT, Cell, Window, WindowState
+from ledger.domain.windows.window_columns import CellColumn, WindowColumns
 from ledger.errors import ImplausibleCounts
 
 STEP_NS, START_NS = 300 * 10**9, 1_700_000_100 * 10**9

@@ -7,9 +7,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.interval import Interval, covered, union
-from ledger.domain.window import Window, WindowState
-from ledger.domain.window_inputs import Batch, window_inputs
+from ledger.domain.time.interval import Interval, covered, union
+from ledger.domain.windows.window import Window, WindowState
+from ledger.domain.windows.window_inputs import Batch, window_inputs
 
 STEP = 10
 DIGEST_BYTES = len('"",') + 64

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from ledger.cli.output import percent_floored
-from ledger.domain.agreement import Agreement
-from ledger.domain.compensation import credit_trace
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.interval import Interval
+from ledger.domain.credits.compensation import credit_trace
+from ledger.domain.credits.settlement import settle
+from ledger.domain.credits.verdict import ObjectiveResult, judge
 from ledger.domain.money import format_minor_units
-from ledger.domain.period_names import period_named
-from ledger.domain.settlement import settle
-from ledger.domain.verdict import ObjectiveResult, judge
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import parse_instant_ns
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Cell, Window, WindowState
 from tests.unit.domain.samples import agreement
 
 

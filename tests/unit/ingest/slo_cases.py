@@ -7,12 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
+from ledger.domain.credits.settlement import Settlement, settle
 from ledger.domain.money import PARTS_PER_BILLION
-from ledger.domain.objective import Objective
-from ledger.domain.settlement import Settlement, settle
-from ledger.domain.window import Cell, Window, WindowState
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.objective import Objective
+from ledger.domain.time.calendar import Period
+from ledger.domain.windows.window import Cell, Window, WindowState
 from ledger.errors import DocumentInvalid
 from ledger.ingest.slo_draft import Draft, make_drafts
 from ledger.ingest.slo_import import Imported, Source, read_slos

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.agreement_schema import AGREEMENT
 from ledger.domain.schema import fail
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.agreement_schema import AGREEMENT
 from ledger.errors import DocumentInvalid
 from ledger.ingest.agreement_yaml import MAX_BYTES, load_agreement, parse_agreement, parse_document
 from tests.unit.domain.samples import EXAMPLES

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.counter_log import CounterRow
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.observation import Reason, RowRejection
+from ledger.domain.facts.counter_log import CounterRow
+from ledger.domain.rows.observation import Reason, RowRejection
+from ledger.domain.time.instant import parse_instant_ns
 from ledger.ingest.facts import read_facts
 
 ROW = {

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
+from ledger.domain.credits.verdict import ObjectiveState
 from ledger.domain.money import PARTS_PER_BILLION
-from ledger.domain.verdict import ObjectiveState
+from ledger.domain.terms.agreement import Agreement
 from ledger.ingest.agreement_yaml import parse_agreement
 from ledger.ingest.slo_draft import make_drafts
 from ledger.ingest.slo_import import Source, read_slos

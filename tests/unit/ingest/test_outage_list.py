@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.observation import Reason, RowRejection
-from ledger.domain.outages import OutageRow
+from ledger.domain.facts.outages import OutageRow
+from ledger.domain.rows.observation import Reason, RowRejection
+from ledger.domain.time.instant import parse_instant_ns
 from ledger.ingest.facts import read_facts
 
 ROW = {

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.instant import parse_instant_ns
-from ledger.domain.observation import Reason, RequestRow, RowRejection, SampleRow, one_by_one
+from ledger.domain.rows.observation import Reason, RequestRow, RowRejection, SampleRow, one_by_one
+from ledger.domain.time.instant import parse_instant_ns
 from ledger.errors import RequestLogUnusable
 from ledger.ingest.facts import read_facts
 from ledger.ingest.ndjson import MAX_LINE_BYTES

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ledger.app.scraping import Mark, Round
-from ledger.domain.instant import format_instant_ns, parse_instant_ns
-from ledger.domain.observation import RowRejection
+from ledger.app.facts.scraping import Mark, Round
+from ledger.domain.rows.observation import RowRejection
+from ledger.domain.time.instant import format_instant_ns, parse_instant_ns
 from ledger.errors import TargetUnavailable
 from ledger.ingest.facts import read_facts
 from ledger.ingest.prometheus import OPENMETRICS, TEXT

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.evaluation import Evaluator
-from ledger.domain.instant import parse_instant_ns
+from ledger.domain.credits.settlement import settle
+from ledger.domain.credits.verdict import ObjectiveResult, ObjectiveState
+from ledger.domain.facts.evaluation import Evaluator
+from ledger.domain.facts.samples import SampleBook
 from ledger.domain.money import PARTS_PER_BILLION
-from ledger.domain.observation import SampleRow
-from ledger.domain.samples import SampleBook
-from ledger.domain.settlement import settle
-from ledger.domain.verdict import ObjectiveResult, ObjectiveState
+from ledger.domain.rows.observation import SampleRow
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import parse_instant_ns
 from ledger.errors import DocumentInvalid, NoCounterpart, ReferenceUnresolved
 from ledger.ingest.agreement_yaml import MAX_BYTES, load_agreement
 from ledger.ingest.facts import read_facts

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
+from ledger.domain.terms.agreement import Agreement
 from ledger.errors import DocumentInvalid
 from ledger.ingest.slo_draft import Draft, make_drafts
 from tests.unit.ingest.slo_cases import read

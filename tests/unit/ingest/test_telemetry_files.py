@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.app.telemetry import RawTelemetry
-from ledger.domain.observation import BodyBook
-from ledger.domain.telemetry import Judged, Sample, condense, judge
+from ledger.app.facts.telemetry import RawTelemetry
+from ledger.domain.rows.observation import BodyBook
+from ledger.domain.rows.telemetry import Judged, Sample, condense, judge
 from ledger.errors import TelemetryUnusable
 from ledger.ingest.registry import read_telemetry
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
-from ledger.app.telemetry import RawTelemetry
-from ledger.domain.observation import BodyBook
-from ledger.domain.telemetry import (
+from ledger.app.facts.telemetry import RawTelemetry
+from ledger.domain.rows.observation import BodyBook
+from ledger.domain.rows.telemetry import (
     HOUR_NS,
     MAX_POINTS,
     Doubt,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
 from ledger.errors import CosignatureInvalid, NoteInvalid, QuorumUnmet, VerifierKeyInvalid
 from ledger.merkle.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
 from ledger.merkle.cosignature import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
 from ledger.errors import LogInconsistent
 from ledger.merkle.key_history import LogKey, follow, key_at, rotate, rotation_message
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.attest.signing import NoteKey, SigningKey, verify
+from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
 from ledger.errors import (
     BadInput,
     NoteInvalid,

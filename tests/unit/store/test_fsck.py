@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from ledger.app.erasure import erase_payload
-from ledger.app.fsck import MAX_FINDINGS, FsckReport, fsck
-from ledger.app.restore_guard import KnownCheckpoint
-from ledger.domain.events import commit_canonical, event_header, header_entry
+from ledger.app.log.erasure import erase_payload
+from ledger.app.log.fsck import MAX_FINDINGS, FsckReport, fsck
+from ledger.app.log.restore_guard import KnownCheckpoint
+from ledger.domain.record.events import commit_canonical, event_header, header_entry
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.merkle.hasher import leaf_hash
 from ledger.merkle.tile import TileId

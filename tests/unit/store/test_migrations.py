@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
-from ledger.app.chain_port import StoredTransaction
+from ledger.app.ports.chain import StoredTransaction
 from ledger.resources import resource_dir
 from ledger.store.database import SqliteDatabase
 from ledger.store.migrate import SCHEMA_REVISION, current_revision

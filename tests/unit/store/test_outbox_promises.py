@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from ledger.app.outbox_port import Lease, OutboxEntry
+from ledger.app.ports.outbox import Lease, OutboxEntry
 from ledger.errors import Refused
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import SeededRandomness, StepClock, windows

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.app.ports import Transaction
+from ledger.app.ports.store import Transaction
 from ledger.errors import StorageUnavailable, VersionConflict
 from ledger.store import postgres_session
 from ledger.store.postgres import PostgresDatabase

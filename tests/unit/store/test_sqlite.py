@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.event import listen
 
-from ledger.domain.events import StoredEvent
+from ledger.domain.record.events import StoredEvent
 from ledger.errors import LogInconsistent, ReadOnlyTransaction, StorageDamaged, StorageUnavailable, TreeDamaged
 from ledger.merkle.hasher import leaf_hash
 from ledger.store.database import SqliteDatabase

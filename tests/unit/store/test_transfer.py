@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from ledger.app.erasure import erase_payload
-from ledger.app.fsck import fsck
-from ledger.app.fsck_tree import LogTrust
-from ledger.app.restore_guard import KnownCheckpoint
-from ledger.app.transfer import Summary, export_log, import_log, verify_export
-from ledger.domain.canonical import canonical_bytes
+from ledger.app.log.erasure import erase_payload
+from ledger.app.log.fsck import fsck
+from ledger.app.log.fsck_tree import LogTrust
+from ledger.app.log.restore_guard import KnownCheckpoint
+from ledger.app.log.transfer import Summary, export_log, import_log, verify_export
+from ledger.domain.record.canonical import canonical_bytes
 from ledger.errors import ExportInvalid, LogInconsistent, SlaLedgerError
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.store.database import SqliteDatabase
@@ -78,7 +78,7 @@ def exported(database: SqliteDatabase, *, batches: bool = True) -> bytes:
     out = io.BytesIO()
     # Small parts, so that a small batch has several.
     with pytest.MonkeyPatch.context() as patch, database.inspect() as inspection:
-        patch.setattr("ledger.app.transfer.PART_BYTES", PART_BYTES)
+        patch.setattr("ledger.app.log.transfer.PART_BYTES", PART_BYTES)
         export_log(inspection, ORIGIN, out, batches=batches)
     return out.getvalue()
 
@@ -207,7 +207,7 @@ def forge_record(lines: Lines) -> None:
     """The record of the erasure names another event, consistently from payload to header."""
 
     def change(document: dict[str, Any]) -> None:
-        from ledger.domain.events import payload_commitment
+        from ledger.domain.record.events import payload_commitment
 
         document["payload"]["event_id"] = "0" * 8 + "-0000" * 3 + "-" + "0" * 12
         commitment = payload_commitment(document["payload"], bytes.fromhex(document["salt"]))

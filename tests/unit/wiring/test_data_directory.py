@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.domain.canonical import canonical_bytes, parse_json
+from ledger.domain.record.canonical import canonical_bytes, parse_json
 from ledger.errors import DataDirectoryInUse, DataDirectoryInvalid, KeyFileUnusable
 from ledger.wiring.lock import DirectoryLock
 from ledger.wiring.needs import RELAY_NEEDS

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from ledger.app.attestations import anchored, confirmed, proved
-from ledger.app.handing_in import hand_in
-from ledger.app.outbox import OutboxRunner, Stage
+from ledger.app.facts.handing_in import hand_in
+from ledger.app.settlement.attestations import anchored, confirmed, proved
+from ledger.app.work.outbox import OutboxRunner, Stage
 from ledger.cli.main import main
-from ledger.domain.agreement import Agreement
-from ledger.domain.period_names import period_named
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
 from ledger.errors import DataDirectoryInvalid, KeyFileUnusable, SettingInvalid
 from ledger.ingest.facts import read_facts
 from ledger.settings import WorkerSettings
@@ -61,7 +61,7 @@ def told(event, arguments):
         looked_for.append(str(arguments[0]))
 sys.addaudithook(told)
 
-from ledger.app.outbox import OutboxRunner, Stage
+from ledger.app.work.outbox import OutboxRunner, Stage
 from ledger.settings import WorkerSettings
 from ledger.wiring.needs import needs_of
 from ledger.wiring.services import open_data

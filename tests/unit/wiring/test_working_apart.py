@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ledger.app.handing_in import hand_in
-from ledger.attest import babyjub
-from ledger.domain.agreement import Agreement
-from ledger.domain.period_names import period_named
+from ledger.app.facts.handing_in import hand_in
+from ledger.attest.crypto import babyjub
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
 from ledger.errors import ChainUnavailable, CollectorUnknown
 from ledger.ingest.facts import read_facts
 from ledger.settings import WorkerSettings

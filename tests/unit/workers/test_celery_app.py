@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ledger.app.outbox import Stage
-from ledger.app.outbox_port import Lease
+from ledger.app.ports.outbox import Lease
+from ledger.app.work.outbox import Stage
 from ledger.errors import BrokerUnavailable, SettingInvalid
 from ledger.settings import WorkerSettings
 from ledger.workers.celery_app import TIME_LIMIT_S, make_app, sender, task_name

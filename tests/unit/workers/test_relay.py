@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from ledger.app.outbox import OutboxRunner, Stage
-from ledger.app.outbox_port import Lease
-from ledger.app.repeating import repeat
+from ledger.app.ports.outbox import Lease
+from ledger.app.work.outbox import OutboxRunner, Stage
+from ledger.app.work.repeating import repeat
 from ledger.errors import BrokerUnavailable
 from ledger.store.memory import MemoryDatabase
 from ledger.workers.relay import BATCH, Relay

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.app.ports import Database
+from ledger.app.ports.store import Database
 from ledger.errors import ClosingFailed
 from ledger.workers.schedule import Beat
 from tests.support.stored import memory_database

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ledger.domain.credits.verdict import ObjectiveState
 from ledger.domain.methods.attainment import bad_slices
 from ledger.domain.methods.registry import Measuring
-from ledger.domain.verdict import ObjectiveState
 from tests.unit.domain.methods.timeline import (
     EXCLUDED,
     IDLE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.domain.settlement import attestability
-from ledger.domain.verdict import ObjectiveState
+from ledger.domain.credits.settlement import attestability
+from ledger.domain.credits.verdict import ObjectiveState
 from tests.unit.domain.methods.timeline import (
     EXCLUDED,
     IDLE,

@@ -14,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger.cli.output import percent_floored
-from ledger.domain.agreement import Agreement
+from ledger.domain.credits.verdict import ObjectiveState, judge
 from ledger.domain.methods import interval_mean
 from ledger.domain.money import PARTS_PER_BILLION
-from ledger.domain.periods import MAX_WINDOWS
-from ledger.domain.verdict import ObjectiveState, judge
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.periods import MAX_WINDOWS
 from tests.unit.domain.methods.timeline import EXCLUDED, IDLE, NO_DATA, breaches, counts, measured, settled, terms
 
 MEAN = {"method": "interval_mean-v1", "target": "99.9", "interval": "PT5M"}

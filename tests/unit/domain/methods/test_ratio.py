@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.method_words import METHOD_WORDS
+from ledger.domain.credits.settlement import result_unit
+from ledger.domain.credits.verdict import ObjectiveState
+from ledger.domain.methods.method_words import METHOD_WORDS
 from ledger.domain.methods.series import runs
-from ledger.domain.settlement import result_unit
-from ledger.domain.verdict import ObjectiveState
 from tests.unit.domain.methods.timeline import EXCLUDED, IDLE, NO_DATA, breaches, counts, measured, settled, terms
 
 RATIO = {"method": "total_ratio", "target": "99.9"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ledger.domain.credits.settlement import attestability
 from ledger.domain.methods.registry import METHODS, grid_of, unit_of
-from ledger.domain.settlement import attestability
 from ledger.errors import DocumentInvalid
 from tests.unit.domain.methods.timeline import terms
 

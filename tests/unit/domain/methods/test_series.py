@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.methods.series import Series, runs, widened
-from ledger.domain.window import WindowState
+from ledger.domain.windows.window import WindowState
 
 SEEN, OUT, MISSING = WindowState.OBSERVED, WindowState.EXCLUDED, WindowState.NO_DATA
 SEVEN = Series([1, 2, 3, 4, 5, 6, 7], [0, 10, 0, 30, 0, 50, 0], [SEEN] * 7)

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.calendar import Period
-from ledger.domain.instant import SECOND_NS
+from ledger.domain.credits.settlement import Settlement, settle
 from ledger.domain.methods.registry import Measured, Measuring
-from ledger.domain.settlement import Settlement, settle
-from ledger.domain.violations import Violation, violations
-from ledger.domain.window import WindowState
-from ledger.domain.window_columns import CellColumn, WindowColumns
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.calendar import Period
+from ledger.domain.time.instant import SECOND_NS
+from ledger.domain.violations.violation import Violation, violations
+from ledger.domain.windows.window import WindowState
+from ledger.domain.windows.window_columns import CellColumn, WindowColumns
 from tests.unit.domain.samples import agreement, put
 
 FIRST = date(2023, 1, 1)

@@ -1,0 +1,1 @@
+"""Agreements from their registration to their end."""

@@ -1,0 +1,1 @@
+"""What finance does with credit lines: claims, bookings and exports."""

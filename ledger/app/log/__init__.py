@@ -1,0 +1,1 @@
+"""The transparency log as its operator keeps it: checkpoints, witnesses, checks, exports and restores."""

@@ -1,0 +1,1 @@
+"""Work that follows later: the outbox, who holds what of it, and when it is tried again."""

@@ -1,0 +1,1 @@
+"""The offline verifier: a bundle, a trust file, and one check after the other."""

@@ -1,0 +1,1 @@
+"""The cryptography that proofs and signatures stand on: fields, curves, hashes, pairings."""

@@ -1,0 +1,1 @@
+"""What the log stores: events, their canonical bytes, the names of their streams, the values their payloads share."""

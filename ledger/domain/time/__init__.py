@@ -1,0 +1,1 @@
+"""Instants, intervals of them, and calendars with their periods."""

@@ -1,0 +1,1 @@
+"""What breaks an objective: violations, recovery from them, and the budget that is left before one."""
