@@ -51,8 +51,8 @@ from api.rest import (
     writing,
 )
 from api.served import DEPENDENCIES, Served, served
-from ledger.app.budget_board import BudgetBoard
-from ledger.app.readiness import Health
+from ledger.app.reading.budget_board import BudgetBoard
+from ledger.app.reading.readiness import Health
 from ledger.settings import BODY_TIMEOUT_S, LOOPBACK_HOSTS, EmbedSettings
 
 API_VERSION = "1.0.0"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from api.graphql.context import AskedDesks
 from api.receiving import Intake
 from ledger.app.access import Principal
+from ledger.app.billing.credit_changes import CreditDesk
+from ledger.app.bundles.tlog import PublicLog
 from ledger.app.commands import Commands
-from ledger.app.credit_changes import CreditDesk
-from ledger.app.exclusions import ExclusionDesk
-from ledger.app.lists import Lists
-from ledger.app.quality import QualityDesk
-from ledger.app.queries import Queries
-from ledger.app.tlog import PublicLog
-from ledger.app.webhook_desk import WebhookDesk
+from ledger.app.facts.quality import QualityDesk
+from ledger.app.periods.exclusions import ExclusionDesk
+from ledger.app.reading.lists import Lists
+from ledger.app.reading.queries import Queries
+from ledger.app.webhooks.desk import WebhookDesk
 from ledger.ingest.facts import read_facts
 
 

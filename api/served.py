@@ -15,12 +15,12 @@ from api.desks import Desks
 from api.graphql.context import Sources
 from api.meters import Meters
 from ledger.app.access import Principal
-from ledger.app.claims import ClaimDesk
-from ledger.app.lists import Lists
-from ledger.app.quality import QualityDesk
-from ledger.app.queries import Queries
-from ledger.app.readiness import Health
-from ledger.app.visible import VisibleQueries
+from ledger.app.billing.claims import ClaimDesk
+from ledger.app.facts.quality import QualityDesk
+from ledger.app.reading.lists import Lists
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.readiness import Health
+from ledger.app.reading.visible import VisibleQueries
 from ledger.ingest.facts import read_facts
 from ledger.settings import EmbedSettings
 

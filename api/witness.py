@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from api.lifespan import acknowledge
-from ledger.app.witness import Witness
+from ledger.app.log.witness import Witness
 from ledger.errors import (
     BadInput,
     NoteInvalid,

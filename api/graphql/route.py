@@ -24,7 +24,7 @@ from api.graphql.errors import LimitExceeded, RequestUnusable, present_all
 from api.graphql.limits import Limits
 from api.graphql.schema import RoleSchema, schemas_within
 from ledger.app.access import Principal
-from ledger.domain.canonical import parse_json
+from ledger.domain.record.canonical import parse_json
 from ledger.errors import NotCanonical, Unauthenticated
 
 PATH = "/graphql"

@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
-from ledger.app.agreements import load_agreement
-from ledger.app.earlier_batches import EarlierBatches, format_by
-from ledger.app.evidence import Attestor
-from ledger.app.observations import ReadRows
-from ledger.app.ports import Database, Transaction
-from ledger.app.scraping import SCRAPED, ReadMark
-from ledger.domain.counter_log import CounterRow
-from ledger.domain.histogram_log import HistogramRow
+from ledger.app.agreements.registering import load_agreement
+from ledger.app.facts.earlier_batches import EarlierBatches, format_by
+from ledger.app.facts.observations import ReadRows
+from ledger.app.facts.scraping import SCRAPED, ReadMark
+from ledger.app.ports.evidence import Attestor
+from ledger.app.ports.store import Database, Transaction
+from ledger.domain.facts.counter_log import CounterRow
+from ledger.domain.facts.histogram_log import HistogramRow
 from ledger.domain.restarts import Restarts, SeriesReading, restarts_of
 
 ROUNDS = 20

@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 import click
 
+from ledger.app.facts.scraping import RecordedRound, Round, longest_silence_s, record_round, terms_at
 from ledger.app.scrape_restarts import restarting
-from ledger.app.scraping import RecordedRound, Round, longest_silence_s, record_round, terms_at
 from ledger.cli.looking import ONCE, every_option, looks, seconds
 from ledger.cli.opening import chosen_of
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT
 from ledger.cli.output import note, visible
-from ledger.domain.agreement import Agreement
-from ledger.domain.instant import format_instant_ns
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.time.instant import format_instant_ns
 from ledger.errors import BadInput, DataDirectoryInvalid, SlaLedgerError
 from ledger.ingest.facts import read_facts
 from ledger.ingest.scrape import Exposition, fetch

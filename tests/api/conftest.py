@@ -10,7 +10,7 @@ import pytest
 from litestar.testing import TestClient
 
 from api.edge import Edge
-from ledger.attest.signing import NoteKey
+from ledger.attest.crypto.signing import NoteKey
 from ledger.store.database import SqliteDatabase
 from tests.api.asking import World
 from tests.api.filled import LOG_KEY, Counted, Ledger, Seconds, objective

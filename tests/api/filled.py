@@ -10,14 +10,14 @@ from typing import Any
 
 import yaml
 
-from ledger.app.chain_port import ChainLook, StoredTransaction, TransactionState
-from ledger.app.chain_status import ChainStatus
-from ledger.app.ports import Receipt
-from ledger.app.readiness import SchemaState
-from ledger.attest.signing import NoteKey, SigningKey
-from ledger.domain import naming
-from ledger.domain.events import NewEvent
-from ledger.domain.instant import SECOND_NS
+from ledger.app.chain.status import ChainStatus
+from ledger.app.ports.chain import ChainLook, StoredTransaction, TransactionState
+from ledger.app.ports.store import Receipt
+from ledger.app.reading.readiness import SchemaState
+from ledger.attest.crypto.signing import NoteKey, SigningKey
+from ledger.domain.record import naming
+from ledger.domain.record.events import NewEvent
+from ledger.domain.time.instant import SECOND_NS
 from ledger.errors import NotFound
 from ledger.merkle.checkpoint import Checkpoint, sign_checkpoint
 from ledger.store.database import SqliteDatabase

@@ -9,7 +9,7 @@ import pytest
 from litestar.testing import TestClient
 
 from ledger.app.access import Role
-from ledger.app.explanation import read_explanation
+from ledger.app.reading.explanation import read_explanation
 from tests.api.asking import World, bearer, client_of_world
 from tests.api.filled import Ledger
 

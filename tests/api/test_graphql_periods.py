@@ -8,7 +8,7 @@ import pytest
 from litestar.testing import TestClient
 
 from ledger.app.access import Role, Scope
-from ledger.domain import naming
+from ledger.domain.record import naming
 from tests.api.asking import ABOUT_A_PERIOD, World, bearer, client_of_world
 from tests.api.filled import FIRST_NS
 

@@ -10,7 +10,7 @@ from litestar.testing import TestClient
 from api.answers import ENTRY_BYTES, KeptAnswer, KeptAnswers, Place
 from api.edge import Edge
 from ledger.app.access import ROLE_SCOPES, Principal, Role
-from ledger.app.queries import Revision
+from ledger.app.reading.queries import Revision
 from tests.api.filled import Ledger
 
 NOW: Revision = (1, 0)

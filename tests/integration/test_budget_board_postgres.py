@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledger.app.budget_board import BudgetBoard
-from ledger.app.queries import Queries
-from ledger.app.readiness import Health, SchemaState
+from ledger.app.reading.budget_board import BudgetBoard
+from ledger.app.reading.queries import Queries
+from ledger.app.reading.readiness import Health, SchemaState
 from tests.api.filled import Ledger
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit

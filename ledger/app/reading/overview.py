@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ledger.app.access import BUNDLE_SCOPES, Principal, Scope, metric_scopes, redact
-from ledger.app.agreements import timeline_of
-from ledger.app.lists import visible_violation
+from ledger.app.agreements.registering import timeline_of
 from ledger.app.paging import Row, no_place, page_of
-from ledger.app.ports import Transaction
-from ledger.domain.budget import burn_rate
-from ledger.domain.indicators import REQUESTS
+from ledger.app.ports.store import Transaction
+from ledger.app.reading.lists import visible_violation
 from ledger.domain.money import BASIS_POINTS, percent_ppb
-from ledger.domain.violations import unit_of_counts
-from ledger.domain.window import WindowState
+from ledger.domain.terms.indicators import REQUESTS
+from ledger.domain.violations.budget import burn_rate
+from ledger.domain.violations.violation import unit_of_counts
+from ledger.domain.windows.window import WindowState
 from ledger.errors import NotFound
 
 MAX_BARS: Final = 120

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from ledger.app.earlier_batches import declared_by
-from ledger.app.observations import record_observations
+from ledger.app.facts.earlier_batches import declared_by
+from ledger.app.facts.observations import record_observations
+from ledger.app.facts.scraping import RecordedRound, longest_silence_s, record_round
 from ledger.app.scrape_restarts import ROUNDS, restarting
-from ledger.app.scraping import RecordedRound, longest_silence_s, record_round
-from ledger.domain.instant import DAY_NS, HOUR_NS, MINUTE_NS
-from ledger.domain.interval import Interval
-from ledger.domain.naming import observations_stream
-from ledger.domain.observation import Reason
-from ledger.domain.window import Cell, WindowState
+from ledger.domain.record.naming import observations_stream
+from ledger.domain.rows.observation import Reason
+from ledger.domain.time.instant import DAY_NS, HOUR_NS, MINUTE_NS
+from ledger.domain.time.interval import Interval
+from ledger.domain.windows.window import Cell, WindowState
 from ledger.errors import BadInput, ImplausibleCounts, RequestLogUnusable, TargetUnavailable
 from ledger.ingest.facts import read_facts
 from ledger.ingest.prometheus import OPENMETRICS, TEXT

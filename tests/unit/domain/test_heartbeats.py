@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.heartbeats import HeartbeatBook, refused
-from ledger.domain.instant import MINUTE_NS, SECOND_NS
-from ledger.domain.interval import Interval, union
-from ledger.domain.observation import HeartbeatRow, Reason, RowRejection
-from ledger.domain.period_names import period_named
-from ledger.domain.window_inputs import Batch
+from ledger.domain.facts.heartbeats import HeartbeatBook, refused
+from ledger.domain.rows.observation import HeartbeatRow, Reason, RowRejection
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import MINUTE_NS, SECOND_NS
+from ledger.domain.time.interval import Interval, union
+from ledger.domain.windows.window_inputs import Batch
 from tests.unit.domain.samples import document, put
 
 HOUR_NS = 3600 * SECOND_NS

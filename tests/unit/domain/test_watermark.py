@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.agreement import Agreement
-from ledger.domain.heartbeats import AHEAD_NS
-from ledger.domain.instant import MINUTE_NS
-from ledger.domain.interval import Interval
-from ledger.domain.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
-from ledger.domain.watermark import Declared, closes_by_ns, closes_from_ns, grace_over_ns, vouched
-from ledger.domain.window import period_named
+from ledger.domain.facts.heartbeats import AHEAD_NS
+from ledger.domain.facts.watermark import Declared, closes_by_ns, closes_from_ns, grace_over_ns, vouched
+from ledger.domain.terms.agreement import Agreement
+from ledger.domain.terms.log_kinds import FORMATS, HEARTBEATS, REQUESTS, SAMPLES
+from ledger.domain.terms.period_names import period_named
+from ledger.domain.time.instant import MINUTE_NS
+from ledger.domain.time.interval import Interval
 from ledger.errors import RequestLogUnusable
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, document, put
 
