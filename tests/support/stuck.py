@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 from ledger.anchor.fees import GWEI, FeePolicy
 from ledger.anchor.sender import Sender
 from ledger.app.ports.chain import StoredTransaction
@@ -12,10 +15,33 @@ from tests.support.anvil import Anvil
 AFTER_BLOCKS = 3
 
 
+class Patience(threading.local):
+    """A sender's time, which passes only while it sleeps: it looks and sends as often on a slow machine as on a fast one.
+
+    While the node makes a block of every transaction, it passes so slowly that each is awaited.
+    """
+
+    def __init__(self, node: Anvil) -> None:
+        self._node = node
+        self.now_s = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+        self.now_s += seconds / 100 if self._node.call("anvil_getAutomine") else seconds
+
+
 def hurried(chain: RpcChain, database: Database, *, limit_gwei: int = 500) -> RpcChain:
     """The chain with a sender that waits for parts of a second and replaces after three blocks."""
-    policy = FeePolicy(limit_gwei * GWEI, AFTER_BLOCKS)
-    chain.__dict__["_sender"] = Sender(chain._w3, database, fees=policy, receipt_timeout_s=0.45, send_again_s=0.1)
+    patience = Patience(Anvil(str(chain._settings.rpc_url)))
+    chain.__dict__["_sender"] = Sender(
+        chain._w3,
+        database,
+        fees=FeePolicy(limit_gwei * GWEI, AFTER_BLOCKS),
+        receipt_timeout_s=0.45,
+        send_again_s=0.1,
+        sleep=patience.sleep,
+        monotonic_s=lambda: patience.now_s,
+    )
     return chain
 
 
