@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from ledger.wiring import create_data
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "ledger.cli.main"]
-START_TIMEOUT_S = 60
+PATIENCE_S = 60
+"""For what a server answers at once, on a machine that has other things to do."""
+get = partial(httpx.get, timeout=PATIENCE_S)
 
 
 def environment(tmp_path: Path) -> dict[str, str]:
@@ -72,14 +75,14 @@ def test_serves_until_it_is_told_to_stop(tmp_path: Path, data: Path, number: sig
     with serving(tmp_path, data) as (process, line):
         assert line["data"] == str(data)
         assert line["url"].startswith("http://127.0.0.1:")
-        ready = httpx.get(f"{line['url']}/health/ready")
+        ready = get(f"{line['url']}/health/ready")
         assert (ready.status_code, ready.json()["status"]) == (200, "ready")
         assert "server" not in ready.headers
-        whole, head = (ask(f"{line['url']}/v1/agreements") for ask in (httpx.get, httpx.head))
+        whole, head = (ask(f"{line['url']}/v1/agreements") for ask in (get, partial(httpx.head, timeout=PATIENCE_S)))
         assert whole.json()["items"] == []
         assert (head.content, head.headers["content-length"]) == (b"", str(len(whole.content)))
         process.send_signal(number)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors
         assert "Traceback" not in errors
 
@@ -109,20 +112,21 @@ def test_required_credentials_on_any_address(tmp_path: Path, data: Path, capsys:
         url = line["url"].replace("0.0.0.0", "127.0.0.1")
 
         def ask(**headers: str) -> httpx.Response:
-            return httpx.get(f"{url}/v1/agreements", headers=headers)
+            return get(f"{url}/v1/agreements", headers=headers)
 
         bearer = f"Bearer {key}"
         assert ask().status_code == 401
         assert ask(authorization=bearer).json() == {"items": [], "next_cursor": None}
         assert ask(authorization=bearer, host="sla.example").status_code == 200
         assert ask(authorization=bearer, host="other.example").status_code == 421
-        assert httpx.get(f"{url}/health/ready").status_code == 200
+        assert get(f"{url}/health/ready").status_code == 200
         assert key[4:20] in next(commands)
         next(commands)
         # At once, and not when a cache runs out.
         assert ask(authorization=bearer).status_code == 401
-        codes = {httpx.get(f"{url}/health/live").status_code for _ in range(12)}
-        assert codes == {200, 429}
+        # Every second gives one request back: however slowly they go, there are more of them than that.
+        with httpx.Client(timeout=PATIENCE_S) as client:
+            assert any(client.get(f"{url}/health/live").status_code == 429 for _ in range(200))
 
 
 @pytest.mark.slow
@@ -131,11 +135,11 @@ def test_the_chain_is_replayed_at_every_start(tmp_path: Path, data: Path) -> Non
     for _ in range(2):
         with serving(tmp_path, data) as (process, line):
             lines.append(line)
-            chain = httpx.get(f"{line['url']}/v1/chain").json()
+            chain = get(f"{line['url']}/v1/chain").json()
             assert chain["not_replayed"] == 0
             assert chain["replayed"] == len(chain["transactions"]) >= 1
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=PATIENCE_S)
     assert lines[0]["chain"] == lines[1]["chain"]
 
 
@@ -149,9 +153,9 @@ def test_a_transaction_that_cannot_be_replayed_is_named(tmp_path: Path, data: Pa
     with serving(tmp_path, data) as (_, line):
         (lost,) = line["chain"]["not_replayed"]
         assert "another block" in lost["reason"]
-        chain = httpx.get(f"{line['url']}/v1/chain").json()
+        chain = get(f"{line['url']}/v1/chain").json()
         assert chain["transactions"][0]["reason"] == lost["reason"]
-        assert httpx.get(f"{line['url']}/health/ready").json()["chain_not_replayed"] == 1
+        assert get(f"{line['url']}/health/ready").json()["chain_not_replayed"] == 1
 
 
 @pytest.mark.slow
@@ -171,11 +175,11 @@ def test_what_the_demo_wrote_survives_a_restart(tmp_path: Path, key_cache: Path)
     for _ in range(2):
         with serving(tmp_path, data) as (process, line):
             assert line["chain"]["not_replayed"] == []
-            (statement,) = httpx.get(f"{line['url']}/v1/statements").json()["items"]
-            bundle = httpx.get(f"{line['url']}/v1/bundles/{statement['id']}").content
-            answers.append((statement, bundle, httpx.get(f"{line['url']}/v1/checkpoints/latest").text))
+            (statement,) = get(f"{line['url']}/v1/statements").json()["items"]
+            bundle = get(f"{line['url']}/v1/bundles/{statement['id']}").content
+            answers.append((statement, bundle, get(f"{line['url']}/v1/checkpoints/latest").text))
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=PATIENCE_S)
     assert answers[0] == answers[1]
     statement, bundle, _ = answers[1]
     assert statement["anchor"]["not_replayed"] is None

@@ -53,7 +53,7 @@ class Served:
     def guest(self, sla_id: str, *scopes: str) -> str:
         """A guest token as the server of the portal gets it, by default with a viewer's scopes."""
         asked = {"sla_ids": [sla_id], "ttl_s": 300, "origin": self.portal, "scopes": list(scopes) or None}
-        answer = httpx.post(f"{self.url}/v1/embed/tokens", json=asked)
+        answer = httpx.post(f"{self.url}/v1/embed/tokens", json=asked, timeout=60)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["token"])
 
@@ -177,7 +177,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, key_cache: Path) -> Iterato
         yield Served(line["url"], data, sample, hostile, origin, stranger, pages)
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
         portal.shutdown()
         portal.server_close()
 

@@ -93,7 +93,7 @@ def serving(data: Path, key_cache: Path) -> Iterator[str]:
         yield str(json.loads(process.stdout.readline())["url"])
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=WAIT_S)
 
 
 def documented(start: str) -> tuple[str, dict[str, str], bytes | None]:
@@ -125,6 +125,10 @@ def example_receiver(secret: str) -> Any:
     return module.Receiver(secret)
 
 
+def client_of(url: str) -> httpx.Client:
+    return httpx.Client(base_url=url, timeout=WAIT_S)
+
+
 def until(met: Callable[[], bool]) -> None:
     end_s = time.monotonic() + WAIT_S
     while not met():
@@ -140,7 +144,7 @@ def test_an_endpoint_is_told_what_happens(tmp_path: Path, key_cache: Path) -> No
     document = parties.signed(terms)
     services.close()
     inbox = Inbox()
-    with listening(inbox) as hook, serving(tmp_path / "data", key_cache) as url, httpx.Client(base_url=url) as client:
+    with listening(inbox) as hook, serving(tmp_path / "data", key_cache) as url, client_of(url) as client:
         path, headers, body = documented("curl -X POST https://sla.example/v1/webhooks")
         assert body is not None
         asked = json.loads(body) | {"url": hook}

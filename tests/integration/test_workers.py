@@ -65,7 +65,7 @@ def test_writes_are_accepted_without_redis_and_everything_follows_when_it_is_bac
     assert made.scalar(STATEMENTS) == 0
     made.redis.start()
     made.wait_until(lambda: made.scalar("SELECT count(*) FROM view_anchor") == 1, timeout_s=120, what="the anchor")
-    (statement,) = httpx.get(f"{made.url}/v1/statements").json()["items"]
+    (statement,) = httpx.get(f"{made.url}/v1/statements", timeout=60).json()["items"]
     assert statement["state"] == "settled"
     assert statement["attestation"] is not None
     made.wait_until(lambda: made.scalar(UNDONE) == 0, timeout_s=30, what="an outbox with nothing to do")

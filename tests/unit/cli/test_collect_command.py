@@ -174,13 +174,11 @@ def test_an_endpoint_is_bounded(exporter: Exporter) -> None:
 
 @pytest.mark.slow
 def test_it_goes_on_until_it_is_told_to_stop(data: Path, exporter: Exporter) -> None:
-    exporter.answer = text("broken", status=500)
+    good, broken = text(GPU), text("broken", status=500)
+    exporter.answer = lambda handler: (broken if exporter.asked == 1 else good)(handler)
     command = [sys.executable, "-m", "ledger.cli.main", *arguments(data, exporter, "--every", "1s", "--json")]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while exporter.asked < 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    exporter.answer = text(GPU)
+    deadline = time.monotonic() + 120
     while exporter.asked < 4 and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
