@@ -3,7 +3,7 @@
 One restart is nothing special, and a fall of a counter is taken for one (``ledger.domain.rows.counters``). Where
 several processes take turns behind one address every turn to a lower value looks like a restart, too, and counts a
 whole value once more. By their values alone the two cannot be told apart; by their starts they can: no process begins
-before one that was seen earlier. """
+before one that was seen earlier."""
 
 from __future__ import annotations
 

@@ -175,7 +175,11 @@ def test_an_endpoint_is_bounded(exporter: Exporter) -> None:
 @pytest.mark.slow
 def test_it_goes_on_until_it_is_told_to_stop(data: Path, exporter: Exporter) -> None:
     good, broken = text(GPU), text("broken", status=500)
-    exporter.answer = lambda handler: (broken if exporter.asked == 1 else good)(handler)
+
+    def broken_at_first(handler: BaseHTTPRequestHandler) -> None:
+        (broken if exporter.asked == 1 else good)(handler)
+
+    exporter.answer = broken_at_first
     command = [sys.executable, "-m", "ledger.cli.main", *arguments(data, exporter, "--every", "1s", "--json")]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
