@@ -247,6 +247,9 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_STATEMENTS}::test_one_start_has_one_end",
         f"{_STATEMENTS}::test_gaps_and_overlaps_are_refused",
     ),
+    "a period recorded by the old terms beyond the start of the new ones": (
+        f"{_STATEMENTS}::test_no_statement_reaches_beyond_the_start_of_the_next_terms",
+    ),
     "a restatement that skips a version or replaces something else": (
         f"{_STATEMENTS}::test_no_version_is_skipped",
         f"{_STATEMENTS}::test_a_restatement_of_something_else_is_refused",

@@ -379,14 +379,14 @@ contract SlaAnchor is ISlaAnchor, AccessControl, EIP712, Pausable, BatchRoots {
         }
     }
 
-    /// @dev The version named is the one in force at the period's start, the proof is about its terms, and the
-    ///      period is over and has as many windows as the proof says.
+    /// @dev The version named is in force from the period's start to its end, since a change inside a period splits it;
+    ///      the proof is about its terms, and the period is over and has as many windows as the proof says.
     function _requireTerms(Statement calldata s, uint32 latestVersion) private view {
         Terms storage t = _terms[s.slaId][s.termsVersion];
         uint32 v = s.termsVersion;
         bool inForce = v != 0 && v <= latestVersion && t.effectiveFrom <= s.start
-            && (v == latestVersion || _terms[s.slaId][v + 1].effectiveFrom > s.start);
-        if (!inForce) revert TermsNotInForce(v, s.start);
+            && (v == latestVersion || _terms[s.slaId][v + 1].effectiveFrom >= s.end);
+        if (!inForce) revert TermsNotInForce(v, s.start, s.end);
         if (s.signals[4] != t.termsHash) revert TermsHashMismatch(t.termsHash, s.signals[4]);
 
         uint256 windows = (s.signals[0] >> 8) & 0x3ff;

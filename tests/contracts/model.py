@@ -90,7 +90,7 @@ class ModelRegistry:
         return refused
 
     def _terms(self, known: ModelAgreement, s: Statement, now_ns: int) -> str | None:
-        if s.terms_version == 0 or known.in_force(s.start_ns) != s.terms_version:
+        if s.terms_version == 0 or {known.in_force(s.start_ns), known.in_force(s.end_ns - 1)} != {s.terms_version}:
             return "TermsNotInForce"
         terms = known.terms[s.terms_version - 1]
         if s.signals[4] != terms.terms_hash:

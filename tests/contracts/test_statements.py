@@ -223,6 +223,27 @@ def test_each_period_is_judged_by_the_terms_in_force_at_its_start(ground: Ground
     assert ground.record(ground.statement(sla)).recorded
 
 
+def test_no_statement_reaches_beyond_the_start_of_the_next_terms(ground: Ground, refuses: Refuses) -> None:
+    """A change inside a period splits it: who records the whole of it by the old terms would leave no place for the part
+    under the new ones."""
+    terms = ground.terms()
+    sla = ground.register(terms)
+    change = (ground.clock_s * SECOND // DAY + 1) * DAY
+    ground.register(replace(terms, terms_version=2, terms_hash=TERMS_HASH + 1, effective_from_ns=change))
+    whole = (change - FIRST_START) // HOUR
+    ground.clock_s = change // SECOND + 3 * 3600
+    for more in (1, 2):
+        with refuses("TermsNotInForce"):
+            ground.record(ground.statement(sla, hours=whole + more))
+    assert ground.record(ground.statement(sla, hours=whole)).recorded
+
+    def by_the_new_terms(signals: list[int]) -> None:
+        signals[4] = TERMS_HASH + 1
+
+    later = ground.statement(sla, start=change, hours=2, terms_version=2, alter_signals=by_the_new_terms)
+    assert ground.record(later).recorded
+
+
 # --- periods -----------------------------------------------------------------------------------
 
 

@@ -247,10 +247,11 @@ interface ISlaAnchor {
     /// @param registered termsHash that is registered
     /// @param given termsHash of the proof
     error TermsHashMismatch(uint256 registered, uint256 given);
-    /// @notice This version of the terms was not in force at the period's start.
+    /// @notice This version of the terms was not in force from the period's start to its end.
     /// @param termsVersion the version given
     /// @param start start of the period
-    error TermsNotInForce(uint32 termsVersion, uint64 start);
+    /// @param end end of the period
+    error TermsNotInForce(uint32 termsVersion, uint64 start, uint64 end);
     /// @notice The period is empty, no whole number of windows, or not as many as the proof says.
     /// @param start start of the period
     /// @param end end of the period
