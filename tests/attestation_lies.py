@@ -224,6 +224,10 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_BUNDLES}[log: a second first version, of another tenant]",
     ),
     "a statement issued before its period was over": (f"{_BUNDLES}[log: issued before its period was over]",),
+    "another credit than the terms give, where no circuit attests them": (
+        "unit/attest/test_credit_checks.py::test_where_no_rule_looks_at_incidents_every_step_follows_from_totals",
+        "unit/attest/test_credit_checks.py::test_a_lie_in_the_trace_is_caught",
+    ),
     "less time to claim or dispute than the terms give": (
         f"{_BUNDLES}[statement: less time to claim]",
         f"{_BUNDLES}[statement: no time to claim, where the terms give some]",

@@ -224,7 +224,7 @@ def test_each_period_is_judged_by_the_terms_in_force_at_its_start(ground: Ground
 
 
 def test_no_statement_reaches_beyond_the_start_of_the_next_terms(ground: Ground, refuses: Refuses) -> None:
-    """A change inside a period splits it: who records the whole of it by the old terms would leave no place for the part
+    """A change inside a period splits it: the whole of it, recorded by the old terms, would leave no place for the part
     under the new ones."""
     terms = ground.terms()
     sla = ground.register(terms)

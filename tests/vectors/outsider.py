@@ -14,7 +14,16 @@ from typing import Any
 
 from tests.vectors import outsider_chain as chain
 from tests.vectors import outsider_log as log
-from tests.vectors.outsider_credit import STATES, differences, possible_states, price, same, trace
+from tests.vectors.outsider_credit import (
+    STATES,
+    differences,
+    possible_states,
+    price,
+    rules_beside,
+    same,
+    trace,
+    trace_under_caps,
+)
 from tests.vectors.outsider_hashes import R, h, keccak, poseidon, signed_root, tag, words
 from tests.vectors.outsider_incidents import LISTED, counted, full_trace, require_amount, require_second, rule_of
 from tests.vectors.outsider_shapes import BadInput, jcs, read, require_shape
@@ -437,10 +446,21 @@ class Bundle:
         if self.terms.simple:
             assert same(said["trace"], full_trace(self.terms, self.period, self.results, said["trace"]))
             return
+        if all(rule["kind"] == "tiered" for rule in self.terms.paid["rules"]):
+            assert same(said["trace"], trace_under_caps(self.terms, self.period, self.results))
+            return
         expected = trace(self.terms, self.period, self.results)
+        added = {"charges", "rules", "caps", *(["scopes"] if self.terms.scopes else [])}
+        assert set(said["trace"]) == set(expected) | added
+        assert said["trace"]["charges"] is None
+        assert same(self.without_incidents(said["trace"]["rules"]), rules_beside(self.terms, self.period))
         expected["price_per_request"] = price(self.terms)
         for name in TIER_STEPS:
             assert same(said["trace"][name], expected[name])
+
+    @staticmethod
+    def without_incidents(rules: list[Any]) -> list[Any]:
+        return [{name: rule[name] for name in rule if name not in ("incidents", "amount")} for rule in rules]
 
     def credit_signal(self) -> None:
         amount, salt = int(self.issued["credit"]["minor_units"]), self.doc["credit_salt"]

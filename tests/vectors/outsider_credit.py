@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.vectors.outsider_shapes import jcs
-from tests.vectors.outsider_terms import U64, Period, Terms, ppb, scaled
+from tests.vectors.outsider_terms import U64, Period, Terms, percent_bps, ppb, scaled
 
 Z2 = Fraction(2_705_543_454_095_414_567, 10**18)
 STATES = ("unused", "no_data", "met", "breached")
@@ -77,6 +77,87 @@ def trace(terms: Terms, period: Period, results: list[Any]) -> dict[str, Any]:
         "rounding": paid["rounding"],
         "credit": str(rounded(capped, paid["rounding"]) if payable else 0),
     }
+
+
+def needs_base(rule: Any) -> bool:
+    """Whether a rule beside the tiers pays a share of the base."""
+    shares = "incident_cap" in rule or any("percent" in row for row in rule.get("rows", []))
+    return rule["kind"] == "proportional" or "hourly_price" not in rule or shares
+
+
+def rules_beside(terms: Terms, period: Period) -> list[dict[str, Any]]:
+    """Of the rules for lost time what the terms alone say."""
+    return [
+        {
+            "method": f"{rule['kind']}-v1",
+            "objective": rule["objective"],
+            "base": fraction(Fraction(terms.base(period))) if needs_base(rule) else None,
+            "hourly_price": str(terms.money(rule["hourly_price"])) if "hourly_price" in rule else None,
+            "missing": None,
+        }
+        for rule in terms.paid["rules"]
+        if rule["kind"] not in ("tiered", "impact")
+    ]
+
+
+def trace_under_caps(terms: Terms, period: Period, results: list[Any]) -> dict[str, Any]:
+    """The steps to a credit of tiers of an agreed base, whatever the caps."""
+    found, base = trace(terms, period, results), Fraction(terms.base(period))
+    amount = Fraction(int(found["combined_amount"]["numerator"]), int(found["combined_amount"]["denominator"]))
+    caps = [(level, *limit(terms, text, base)) for level, text in terms.caps]
+    added: dict[str, Any] = {"charges": None, "rules": []}
+    if terms.scopes:
+        (_, bps, most), *caps = caps
+        steps = scope_steps(terms, found, amount, base, (bps, most))
+        added["scopes"] = [step for _, step in steps]
+        amount = sum((left for left, _ in steps), Fraction(0))
+    added["caps"] = []
+    for level, bps, most in caps:
+        amount = min(amount, most)
+        added["caps"].append({"level": level, "percent_bps": bps, "limit": fraction(most), "amount": fraction(amount)})
+    payable = amount > terms.money(terms.paid["minimum"])
+    found["capped_amount"], found["payable"] = fraction(amount), payable
+    found["credit"] = str(rounded(amount, terms.paid["rounding"]) if payable else 0)
+    return found | added
+
+
+def limit(terms: Terms, text: str, base: Fraction) -> tuple[int | None, Fraction]:
+    if "%" not in text:
+        return None, Fraction(terms.money(text))
+    bps = percent_bps(text.removesuffix("%").strip())
+    return bps, base * bps / 10_000
+
+
+def scope_steps(
+    terms: Terms, found: Any, amount: Fraction, base: Fraction, cap: tuple[int | None, Fraction]
+) -> list[tuple[Fraction, dict[str, Any]]]:
+    """What is left of the tiers of each scope, and its step."""
+    own = {step["objective"]: base * step["credit_bps"] / 10_000 for step in found["tiers"]}
+    if terms.paid["tiers_combine"] == "best":
+        best = max(own, key=lambda name: own[name])
+        parts = {best: own[best]}
+    else:
+        parts = {name: each * amount / sum(own.values()) for name, each in own.items() if each}
+    steps, inside = [], dict[str, list[str]]()
+    for objective in terms.objectives:
+        if objective["id"] in terms.tiers:
+            named = objective.get("scope", {})
+            scope = " ".join(f"{key}={named[key]}" for key in ("region", "model") if key in named) or "all"
+            inside.setdefault(scope, []).append(objective["id"])
+    bps, most = cap
+    for scope, names in inside.items():
+        paid = [(name, part) for name, part in parts.items() if name in names and part]
+        whole = sum((part for _, part in paid), Fraction(0))
+        step = {
+            "scope": scope,
+            "parts": [{"objective": name, "amount": fraction(part)} for name, part in paid],
+            "amount": fraction(whole),
+            "percent_bps": bps,
+            "limit": fraction(most),
+            "left": fraction(min(whole, most)),
+        }
+        steps.append((min(whole, most), step))
+    return steps
 
 
 def price(terms: Terms) -> dict[str, str] | None:

@@ -8,6 +8,7 @@ from typing import Any
 from ledger.attest.checks.case import Case, require, require_same
 from ledger.domain.credits.charges import CHARGE_LINES, Charges, charges_for, charges_period, require_bases
 from ledger.domain.credits.compensation import CreditTrace
+from ledger.domain.money import format_minor_units
 from ledger.errors import BundleCheckFailed, ChargesRefused, DocumentInvalid
 
 _FROM_INCIDENTS = frozenset(
@@ -32,6 +33,17 @@ def recorded_charges(case: Case) -> Charges | None:
     except (DocumentInvalid, ChargesRefused) as error:
         raise BundleCheckFailed(f"the charges of the trace cannot be a base: {error.message}") from error
     return charges
+
+
+def credit_by_totals(case: Case, trace: CreditTrace) -> str:
+    """Every step to a credit that no rule for incidents adds to, and the credit."""
+    issued = case.issued
+    require_same(issued["trace"], trace.as_document(), "the steps to the credit are not those of the terms")
+    expected = {"currency": trace.currency, "minor_units": str(trace.credit)}
+    require(issued["credit"] == expected, f"the credit by these totals is {trace.credit} minor units")
+    states = ", ".join(f"{each.objective.id} {each.good}/{each.valid} {each.state}" for each in case.results)
+    found = "" if case.agreement.compensation.impact is None else f"; {len(trace.incidents)} incident(s) as stated"
+    return f"{states}{found}; credit {format_minor_units(trace.credit, trace.currency)} {trace.currency} by the terms"
 
 
 def credit_with_incidents(case: Case, without: CreditTrace) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from ledger.app.agreements.registering import require_notice_signatures, require_signatures
 from ledger.app.bundles.building import signing_message
 from ledger.attest.checks import evm_tx
-from ledger.attest.checks.case import Case, require, require_same
-from ledger.attest.checks.credit_checks import credit_with_incidents, recorded_charges
+from ledger.attest.checks.case import Case, require
+from ledger.attest.checks.credit_checks import credit_by_totals, credit_with_incidents, recorded_charges
 from ledger.attest.checks.exclusion_checks import require_excluded
 from ledger.attest.checks.incident_checks import (
     replaced_signals_hash,
@@ -154,16 +154,10 @@ def verdict(case: Case) -> str:
             f"withheld: {issued['observed']} of {issued['windows']} windows observed; no verdict, no credit, no proof"
         )
     terms = case.agreement.compensation
-    if not terms.simple:
+    if terms.pays_for_incidents and not terms.simple:
         return credit_with_incidents(case, credit_trace(case.paid_by, case.results, (), recorded_charges(case)))
     runs = None if terms.impact is None else stated_incidents(case)
-    trace = credit_trace(case.paid_by, case.results, (), runs=runs)
-    require_same(issued["trace"], trace.as_document(), "the steps to the credit are not those of the terms")
-    expected_credit = {"currency": trace.currency, "minor_units": str(trace.credit)}
-    require(issued["credit"] == expected_credit, f"the credit by these totals is {trace.credit} minor units")
-    states = ", ".join(f"{x.objective.id} {x.good}/{x.valid} {x.state}" for x in case.results)
-    credit = f"credit {format_minor_units(trace.credit, trace.currency)} {trace.currency} by the terms"
-    return f"{states}; {credit}" if runs is None else f"{states}; {len(runs)} incident(s) as stated; {credit}"
+    return credit_by_totals(case, credit_trace(case.paid_by, case.results, (), recorded_charges(case), runs))
 
 
 def _states_of(result: ObjectiveResult) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from ledger.domain.terms.incident_rules import (
     INCIDENT_RULES,
     PERCENT,
     IncidentRule,
+    ProportionalRule,
     percent_text_bps,
     read_incident_rule,
 )
@@ -157,6 +158,12 @@ class Compensation:
         """Whether tiers and impacts of an agreed base and fixed caps are all there is: the trace says no more then."""
         percent = any(cap.percent_bps is not None for cap in self.caps)
         return self.charges is None and not self.incident_rules and not percent and not self.scopes
+
+    @property
+    def pays_for_incidents(self) -> bool:
+        """Whether a rule looks at incidents, which the totals of a period do not show."""
+        by_result = [isinstance(rule, ProportionalRule) and rule.shortfall for rule in self.incident_rules]
+        return self.impact is not None or not all(by_result)
 
 
 def read_compensation(

@@ -15,8 +15,8 @@ from tests.browser.verify_page.test_verdicts import ours
 from tests.support.examples import remember_pairings
 from tests.support.forging import Forger
 from tests.support.office import SECRETS, Evidence, Office, failed, row, trust
-from tests.unit.attest.test_credit_checks import LIES, LINES, RULES
-from tests.vectors.kinds import DAY, LOST, TIERS, TWO_SCOPES, TWO_TIERS, at, day, paid
+from tests.unit.attest.test_credit_checks import BY_TOTALS, LIES, LIES_BESIDE_TOTALS, LINES, RULES
+from tests.vectors.kinds import DAY, LOST, TIERS, TWO_SCOPES, TWO_TIERS, at, day, evidence, paid
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +61,13 @@ CREDITS: dict[str, Callable[[], Evidence]] = {
     "charges under caps of scopes": lambda: charged(EUROS, caps={"scope": "10 %"}),
     "a shortfall": lambda: paying(TIERS, {**LOST, "of": "shortfall"}, rules_combine="sum"),
     "a multiplier": lambda: paying(RULES[1]),
+    "caps of scopes over a shortfall": lambda: paying(
+        {**TIERS, "tiers": {"ttft": TWO_TIERS["tiers"]["ttft"]}},
+        {**LOST, "of": "shortfall"},
+        objectives=TWO_SCOPES,
+        rules_combine="sum",
+        caps={"scope": "100.00", "service": "1 %"},
+    ),
     "caps of scopes over rules": lambda: paying(
         TWO_TIERS,
         {**LOST, "objective": "ttft"},
@@ -88,3 +95,16 @@ def test_lies_in_the_steps_of_a_credit_fail_alike(checker: Checker) -> None:
     for name, case, found in zip(LIES, given, checker.reports(given), strict=True):
         assert found.outcomes == ours(case).outcomes, name
         assert found.failed == {"verdict"}, name
+
+
+def test_lies_about_a_credit_that_totals_give_fail_alike(checker: Checker) -> None:
+    made = [*map(evidence, BY_TOTALS), CREDITS["charges under caps of scopes"]()]
+    told = [(each, lie) for each in made for lie in LIES_BESIDE_TOTALS.values()]
+    given = []
+    for each, lie in told:
+        forged = Forger(json.loads(each.bundle), SECRETS)
+        lie(forged.issued)
+        given.append(Given(forged.log().sign(), trust()))
+    for case, found in zip(given, checker.reports(given), strict=True):
+        assert found.outcomes == ours(case).outcomes
+        assert found.failed == {"verdict"}

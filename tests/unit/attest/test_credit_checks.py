@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from ledger.errors import BundleCheckFailed
 from tests.unit.app.conftest import make_desk, row
 from tests.unit.app.test_restating import at_the_end, close, failed, hand_in, statements
 from tests.unit.domain.samples import put
+from tests.vectors.kinds import evidence
 
 LINES = [
     {"service": "example-chat", "kind": "recurring", "amount": "2400.00", "currency": "USD"},
@@ -83,6 +85,37 @@ def test_a_lie_in_the_trace_is_caught(settled: dict[str, Any], name: str) -> Non
     LIES[name](forged["statement"]["payload"]["trace"])
     with pytest.raises(BundleCheckFailed):
         verdict(Case(forged))
+
+
+def _one_more(issued: dict[str, Any]) -> None:
+    """A credit of one minor unit more, in every place that says it."""
+    more = str(int(issued["credit"]["minor_units"]) + 1)
+    issued["trace"]["credit"] = issued["credit"]["minor_units"] = more
+
+
+BY_TOTALS = ("a cap in percent", "caps of scopes")
+"""Kinds of terms beside tiers and fixed caps of which totals say everything."""
+
+LIES_BESIDE_TOTALS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "more than the terms give": _one_more,
+    "another combined amount": lambda issued: put(issued, "trace.combined_amount.numerator", "1"),
+    "no capped amount": lambda issued: put(issued, "trace.capped_amount", None),
+    "payable, as a number": lambda issued: put(issued, "trace.payable", 1),
+    "incidents that no rule pays for": lambda issued: put(issued, "trace.incidents", "0"),
+    "another scope": lambda issued: put(issued, "trace.scopes", [{"scope": "region=ap"}]),
+    "no caps": lambda issued: put(issued, "trace.caps", ["none"]),
+}
+
+
+@pytest.mark.parametrize("kind", BY_TOTALS)
+@pytest.mark.parametrize("name", LIES_BESIDE_TOTALS)
+def test_where_no_rule_looks_at_incidents_every_step_follows_from_totals(kind: str, name: str) -> None:
+    """A credit above what the terms give verified: it was taken for one of incidents."""
+    honest = json.loads(evidence(kind).bundle)
+    assert verdict(Case(honest)).endswith("USD by the terms")
+    LIES_BESIDE_TOTALS[name](honest["statement"]["payload"])
+    with pytest.raises(BundleCheckFailed):
+        verdict(Case(honest))
 
 
 def test_a_credit_below_its_tiers_is_caught(settled: dict[str, Any]) -> None:

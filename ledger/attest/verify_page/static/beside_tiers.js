@@ -47,17 +47,37 @@ export function tierParts(combine, amounts, tierAmount) {
   return new Map(paid.map(([id, amount]) => [id, amount.times(tierAmount).times(new Fraction(whole.d, whole.n))]));
 }
 
-/** What the cap of each scope leaves of what is paid in it; `parts` are what each rule pays, by objective. */
-export function scopesLeft(terms, parts, baseOf) {
+/** What is paid in each scope and what its cap leaves of it (`left`); `parts` are what each rule pays, by objective. */
+export function scopeSteps(terms, parts, baseOf) {
   const cap = terms.caps.find((each) => each.level === "scope");
   const totals = parts.map((each) => sum([...each.values()]));
   const best = totals.findIndex((total) => !total.below(largest(totals)));
   const counted = terms.rulesCombine === "best" ? [parts[best]] : parts;
+  const paid = new Map();
+  for (const [id, amount] of counted.flatMap((each) => [...each])) paid.set(id, amount.plus(paid.get(id) ?? ZERO));
   return terms.scopes.map(({ scope, ids }) => {
-    const amounts = counted.flatMap((each) => [...each].filter(([id]) => ids.includes(id)).map(([, amount]) => amount));
-    return smaller(sum(amounts), capLimit(cap, baseOf(scope)));
+    const inside = [...paid].filter(([id, amount]) => ids.includes(id) && amount.n !== 0n);
+    const amount = sum(inside.map(([, part]) => part));
+    const left = smaller(amount, capLimit(cap, baseOf(scope)));
+    const document = {
+      scope: scopeText(scope),
+      parts: inside.map(([objective, part]) => ({ objective, amount: part.document() })),
+      amount: amount.document(),
+      ...capDocument(cap, baseOf(scope)),
+      left: left.document(),
+    };
+    return { left, document };
   });
 }
+
+/** How a cap is held against a base. */
+export const capDocument = (cap, base) => ({
+  percent_bps: cap.bps === null ? null : Number(cap.bps),
+  limit: capLimit(cap, base).document(),
+});
+
+const scopeText = ({ region, model }) =>
+  [...(region ? [`region=${region}`] : []), ...(model ? [`model=${model}`] : [])].join(" ") || "all";
 
 /** A share of a base in basis points. */
 export const shareOf = (base, bps) => base.times(new Fraction(bps, BASIS_POINTS));

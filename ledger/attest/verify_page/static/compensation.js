@@ -58,6 +58,8 @@ export function readCompensation(document, objectives, businessLevel) {
   terms.cap = amounts.reduce((least, each) => (each < least ? each : least), NO_CAP);
   // Whether tiers and impacts of an agreed base and fixed caps are all there is: the trace says no more then.
   terms.simple = !charged && !rules.incidentRules.length && amounts.length === caps.length && !terms.scopes.length;
+  // Whether a rule looks at incidents, which totals do not show.
+  terms.paysForIncidents = Boolean(rules.impact) || rules.incidentRules.some((rule) => !rule.shortfall);
   return terms;
 }
 

@@ -2,7 +2,7 @@
 
 import { capLimit, NO_CAP } from "./compensation.js";
 import { incidentDocument } from "./incidents.js";
-import { ruleSteps, scopesLeft, shareOf, tierParts } from "./beside_tiers.js";
+import { capDocument, ruleSteps, scopeSteps, shareOf, tierParts } from "./beside_tiers.js";
 import { BASIS_POINTS, Fraction, PARTS_PER_BILLION, largest, roundQuotient, smaller, sum } from "./money.js";
 
 // The square of z for one side at 95 %, in units of 10^-18.
@@ -38,7 +38,8 @@ export function creditTrace(terms, bases, results, incidents = []) {
   const rules = ruleSteps(terms.incidentRules, results, (objective) => bases.of(objective));
   const paid = [tierAmount, impact, ...rules.map((step) => step.amount)].filter((amount) => amount !== null);
   const combined = terms.rulesCombine === "best" ? largest(paid) : sum(paid);
-  const left = terms.scopes.length ? sum(leftInScopes(terms, bases, { amounts, tierAmount, impact, rules })) : combined;
+  const scopes = terms.scopes.length ? stepsOfScopes(terms, bases, { amounts, tierAmount, impact, rules }) : [];
+  const left = scopes.length ? sum(scopes.map((step) => step.left)) : combined;
   const caps = capSteps(terms, left, bases.whole);
   const capped = caps.at(-1)?.amount ?? left;
   const payable = new Fraction(terms.minimum).below(capped);
@@ -63,8 +64,9 @@ export function creditTrace(terms, bases, results, incidents = []) {
     credit: String(credit),
   };
   if (terms.simple) return { credit, document };
-  const scopes = terms.scopes.length ? { scopes: [] } : {};
-  const added = { charges: bases.charges, rules: rules.map((step) => step.document), ...scopes, caps: [] };
+  const documents = (steps) => steps.map((step) => step.document);
+  const apart = scopes.length ? { scopes: documents(scopes) } : {};
+  const added = { charges: bases.charges, rules: documents(rules), ...apart, caps: documents(caps) };
   return { credit, document: { ...document, ...added } };
 }
 
@@ -84,13 +86,13 @@ function combineTiers(terms, bases, tiers, amounts) {
   return { bps: percentages[best], amount: each[best] };
 }
 
-function leftInScopes(terms, bases, { amounts, tierAmount, impact, rules }) {
+function stepsOfScopes(terms, bases, { amounts, tierAmount, impact, rules }) {
   const parts = [
     ...(tierAmount === null ? [] : [tierParts(terms.tiersCombine, amounts, tierAmount)]),
     ...(impact === null ? [] : [new Map([[terms.impact.objective, impact]])]),
     ...rules.map((step) => new Map([[step.objective, step.amount]])),
   ];
-  return scopesLeft(terms, parts, (scope) => bases.ofScope(scope));
+  return scopeSteps(terms, parts, (scope) => bases.ofScope(scope));
 }
 
 function combineBps(how, percentages) {
@@ -125,6 +127,6 @@ function capSteps({ caps, scopes }, left, base) {
     .filter((cap) => !scopes.length || cap.level !== "scope")
     .map((cap) => {
       amount = smaller(amount, capLimit(cap, base));
-      return { cap, amount };
+      return { amount, document: { level: cap.level, ...capDocument(cap, base), amount: amount.document() } };
     });
 }

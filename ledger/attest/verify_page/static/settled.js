@@ -194,7 +194,9 @@ function credit(found) {
   const { issued, agreement, results } = found;
   const terms = agreement.compensation;
   const bases = basesOf(found);
-  if (!terms.simple) return creditWithIncidents(issued, creditTrace(terms, bases, results), terms.currency);
+  if (terms.paysForIncidents && !terms.simple) {
+    return creditWithIncidents(issued, creditTrace(terms, bases, results), terms.currency);
+  }
   const incidents = terms.impact ? statedIncidents(found) : [];
   const trace = creditTrace(terms, bases, results, incidents);
   requireSame(issued.trace, trace.document, "the steps to the credit are not those of the terms");
