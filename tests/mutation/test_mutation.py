@@ -157,7 +157,7 @@ def test_what_was_noticed_is_known_while_its_function_stays_as_it_was(tmp_path: 
 
 
 def test_a_score_is_kept_until_its_module_or_a_test_of_it_changes(tmp_path: Path) -> None:
-    module, test = DOMAIN / "verdict.py", tmp_path / "test_verdict.py"
+    module, test = DOMAIN / "credits/verdict.py", tmp_path / "test_verdict.py"
     test.write_text("assert True")
     made = mutants(module, module.read_text())
     before, kept = state(made, [test]), Kept(tmp_path / "var/kept.json")
