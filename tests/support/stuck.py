@@ -16,11 +16,7 @@ AFTER_BLOCKS = 3
 
 
 class Patience(threading.local):
-    """A sender's time, which passes only while it sleeps: a slow machine looks and sends as often as a fast one.
     """A sender's time, which passes only while it sleeps: on a slow machine it looks as often as on a fast one.
-=======
-    """A sender's time, which passes while it sleeps alone: it looks and sends as often on a slow machine as on a fast one.
->>>>>>> 168f1a7 (Scores of mutations name modules by their package; two lines as the linter wants them)
 
     While the node makes a block of every transaction, it passes so slowly that each is awaited.
     """
