@@ -25,6 +25,7 @@ _CACHE = "how many are kept changes no result"
 _MINUTES = "days begin at a whole minute"
 _CHARACTERS = "what is stripped is single characters"
 _NOTHING_KEPT = "what has no part in its scope was paid nothing"
+_SAVES_LOOKING = "where nothing is asked of the periods none is refused; looking at them all takes longer"
 _PATTERN = "the pattern holds no more characters than that"
 
 EQUIVALENT = (
@@ -196,6 +197,33 @@ EQUIVALENT = (
         '"lines": CHARGE_LINES}',
         "16 -> 17",
         _PATTERN,
+    ),
+    Same(
+        "facts/outages.py",
+        "return None if row.from_ns is None or row.to_ns is None else (row.from_ns, row.to_ns)",
+        "or -> and",
+        "an outage says both, or was withdrawn and says neither",
+    ),
+    Same(
+        "terms/alignment.py",
+        'aligned, at = said.get("aligned", "period"), f"objectives[{index}]"',
+        "\"period\" -> 'period~'",
+        _SAVES_LOOKING,
+    ),
+    *(
+        Same(
+            "terms/alignment.py",
+            'if objective.down is None or (aligned == "period" and said.get("partial", "drop") == "drop"):',
+            change,
+            _SAVES_LOOKING,
+        )
+        for change in ("\"period\" -> 'period~'", "\"drop\" -> 'drop~'", "or -> and")
+    ),
+    Same(
+        "windows/window_columns.py",
+        "start_ns = next(iter(starts), 0)",
+        "0 -> 1",
+        "where there is no window none begins",
     ),
     Same("terms/compensation_terms.py", '"level_coefficients": MapOf("L[1-4]", DECIMAL, 4),', "4 -> 5", "four names"),
 )

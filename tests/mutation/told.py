@@ -19,6 +19,7 @@ BESIDE = {
     "lost_time": ("test_scope_caps",),
     "objective": ("test_agreement", "test_refused_agreements"),
     "outcome": ("test_where", "test_excluded_windows"),
+    "samples": ("test_joined_logs",),
     "settlement": ("test_attestability",),
     "settlement_terms": ("test_claims",),
     "tier_steps": ("test_scope_caps", "test_charges"),

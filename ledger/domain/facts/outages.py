@@ -42,9 +42,13 @@ class OutageRow(NamedTuple):
 
 def outage_span(row: OutageRow) -> Interval | None:
     """The half-open time of an outage; None where it was withdrawn, or ends before it begins."""
-    if row.from_ns is None or row.to_ns is None or row.to_ns <= row.from_ns:
-        return None
-    return Interval(row.from_ns, row.to_ns)
+    said = _said(row)
+    return None if said is None or said[1] <= said[0] else Interval(*said)
+
+
+def _said(row: OutageRow) -> tuple[int, int] | None:
+    """From when to when it was; None where it was withdrawn."""
+    return None if row.from_ns is None or row.to_ns is None else (row.from_ns, row.to_ns)
 
 
 def standing(rows: Sequence[OutageRow]) -> list[OutageRow]:
@@ -57,7 +61,7 @@ def _newest(rows: Iterable[OutageRow]) -> dict[str, int]:
     """Of each id its highest revision."""
     newest: dict[str, int] = {}
     for row in rows:
-        newest[row.outage_id] = max(row.revision, newest.get(row.outage_id, 0))
+        newest[row.outage_id] = max(row.revision, newest.get(row.outage_id, row.revision))
     return newest
 
 
@@ -66,15 +70,16 @@ def _refused(agreement: Agreement, row: OutageRow) -> Refused | None:
     if not any(each.resource in (None, row.resource) for each in of_outages):
         said = f" of {row.resource[:80]!r}" if of_outages and row.resource is not None else ""
         return Refused(Reason.NOT_PROMISED, "outage_id", f"no objective is counted from outages{said}")
-    if row.from_ns is not None and outage_span(row) is None:
+    if _said(row) is not None and outage_span(row) is None:
         return Refused(Reason.IMPLAUSIBLE, "to", "an outage must end after it begins")
     return None
 
 
 def _about(row: OutageRow) -> Interval | None:
-    if row.from_ns is None or row.to_ns is None:
+    said = _said(row)
+    if said is None:
         return None
-    first, last = sorted((row.from_ns, row.to_ns))
+    first, last = sorted(said)
     return Interval(first, max(last, first + 1))
 
 
@@ -84,9 +89,10 @@ def _stands_by(row: OutageRow, declared: Interval) -> bool:
 
 
 def _shown(row: OutageRow) -> Shown:
-    if row.from_ns is None or row.to_ns is None:
-        return Shown(row.from_ns or 0, "withdrawn")
-    return Shown(row.from_ns, f"from {format_instant_ns(row.from_ns)} to {format_instant_ns(row.to_ns)}")
+    said = _said(row)
+    if said is None:
+        return Shown(0, "withdrawn")
+    return Shown(said[0], f"from {format_instant_ns(said[0])} to {format_instant_ns(said[1])}")
 
 
 OUTAGE_FACTS = FactKind(

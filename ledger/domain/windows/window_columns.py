@@ -87,7 +87,7 @@ class WindowColumns(Sequence[Window]):
                 good.append(cell.good)
                 bad.append(cell.bad)
                 undecided.append(cell.undecided)
-        start_ns = starts[0] if starts else 0
+        start_ns = next(iter(starts), 0)
         due = range(start_ns, start_ns + (len(starts) + 1) * step_ns, step_ns)
         if starts != list(due[:-1]) or ends != list(due[1:]):
             raise ImplausibleCounts("the windows given do not follow each other in order", windows=len(starts))

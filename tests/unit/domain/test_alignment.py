@@ -39,6 +39,8 @@ def terms(interval: str, method: str = "interval_mean-v1", **members: Any) -> di
         ("PT2H", {"aligned": "utc", "partial": "none"}, {}),
         ("PT2H", {"aligned": "period", "partial": "drop"}, BERLIN),
         ("PT7H", {"aligned": "period"}, MONTHS),
+        # A day of 23 hours is a period of its own: the next one begins anew.
+        ("PT2H", {"aligned": "day"}, BERLIN),
         ("PT24H", {"aligned": "day", "partial": "none"}, MONTHS),
         ("PT1H", {"aligned": "utc"}, BERLIN),
         ("PT30M", {"aligned": "utc"}, KOLKATA),
@@ -63,12 +65,12 @@ def test_minutes_can_say_it_too() -> None:
             "PT7H",
             {"aligned": "day"},
             MONTHS,
-            "objectives[0].aligned: day: intervals of 25200 s from the start of the period 2023-01-01/P1M do not begin",
+            "from the start of the period 2023-01-01/P1M do not begin with the day of 2023-01-02",
         ),
         ("PT2H", {"aligned": "day"}, {**MONTHS, **BERLIN}, "2023-03-01/P1M do not begin with the day of 2023-03-27"),
         ("PT2H", {"partial": "none"}, BERLIN, "objectives[0].partial: none: 3600 s of the period 2023-03-26/P1D"),
         ("PT7H", {"partial": "none"}, {}, "10800 s of the period 2023-01-01/P1D are left over"),
-        ("PT7H", {"aligned": "utc"}, {}, "utc: intervals of 25200 s do not fill a day"),
+        ("PT7H", {"aligned": "utc"}, {}, "objectives[0].aligned: utc: intervals of 25200 s do not fill a day"),
         ("PT1H", {"aligned": "utc"}, KOLKATA, "starts at 2022-12-31T18:30:00Z, which is no multiple of 3600 s of UTC"),
         ("PT6H", {"aligned": "utc"}, {"day_start": "08:00"}, "starts at 2023-01-01T08:00:00Z"),
         ("PT1H", {"aligned": "noon"}, {}, "objectives[0].aligned: "),
@@ -85,6 +87,7 @@ def test_what_it_does_not_keep_is_refused_with_clause_and_period(
 
 def test_a_method_without_intervals_has_nothing_to_align() -> None:
     plain: Any = document()
+    assert Agreement.from_document(plain).objectives[0].down is None
     put(plain, "objectives.0.aligned", "day")
     with pytest.raises(DocumentInvalid, match=r"objectives\[0\].aligned"):
         Agreement.from_document(plain)

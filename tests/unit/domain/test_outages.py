@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.domain.credits.settlement import result_unit, settle
-from ledger.domain.facts.outages import OutageBook, OutageRow
+from ledger.domain.facts.outages import MAX_REVISION, OUTAGE_FACTS, OutageBook, OutageRow
 from ledger.domain.rows.observation import Reason, RowRejection, Verdict
 from ledger.domain.terms.agreement import Agreement
 from ledger.domain.terms.period_names import period_named
@@ -168,6 +168,65 @@ def test_rows_that_are_for_nobody_here() -> None:
     assert reason(outage("a", 90, 100), within=[span]) is Reason.OUTSIDE_SPAN
     assert book(terms()).add(outage("a", 90, 101), within=[span]) is Verdict.ACCEPTED
     assert book(terms()).add(outage("a", None, None, revision=2), within=[span]) is Verdict.ACCEPTED
+
+
+@pytest.mark.parametrize(
+    ("row", "reason", "field", "message"),
+    [
+        (outage("a", 1, 2, resource="u" * 99), Reason.NOT_PROMISED, "outage_id", f"outages of '{'u' * 80}'"),
+        (outage("a", 1, 2), Reason.NOT_PROMISED, "outage_id", "no objective is counted from outages"),
+        (outage("a", 300, 301, resource="eu"), Reason.OUTSIDE_SPAN, "from", "outside the spans declared complete"),
+        (outage("a", 101, 100, resource="eu"), Reason.IMPLAUSIBLE, "to", "an outage must end after it begins"),
+        (outage("a", 100, 100, resource="eu"), Reason.IMPLAUSIBLE, "to", "an outage must end after it begins"),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_named(row: OutageRow, reason: Reason, field: str, message: str) -> None:
+    span = Interval(minute(100), minute(200))
+    found = book(terms(resource="eu")).add(row, within=[span])
+    assert isinstance(found, RowRejection)
+    assert (found.reason, found.field) == (reason, field)
+    assert found.message.endswith(message)
+
+
+def test_an_outage_of_no_time_is_of_the_nanosecond_at_which_it_is_said_to_be() -> None:
+    before = outage("a", 100, 100)._replace(from_ns=minute(100) - 1, to_ns=minute(100) - 1)
+    found = book(terms()).add(before, within=[Interval(minute(100), minute(200))])
+    assert isinstance(found, RowRejection)
+    assert found.reason is Reason.OUTSIDE_SPAN
+
+
+def test_outages_are_those_of_any_resource_that_an_objective_is_counted_for_by_them() -> None:
+    def change(plain: dict[str, Any]) -> None:
+        requests = {**UPTIME, "id": "requests"}
+        del requests["source"]
+        regions = [{**UPTIME, "id": name, "resource": name} for name in ("eu", "us")]
+        put(plain, "objectives", [*regions, requests])
+        put(plain, "compensation.rules", [])
+
+    of = agreement(change)
+    assert book(of, outage("a", 0, 9, resource="us")).windows(idle(of))[0].cells[1] == Cell(51, 9)
+    # The objective that is counted from requests is for every resource, and no outage counts to it.
+    refused = book(of).add(outage("a", 0, 9, resource="asia"))
+    assert isinstance(refused, RowRejection)
+    assert refused.message == "no objective is counted from outages of 'asia'"
+
+
+def test_only_the_first_revision_counts_where_it_says_for_later_ones_move_it() -> None:
+    first, later = outage("a", 10, 20), outage("a", 10, 20, revision=2)
+    assert OUTAGE_FACTS.counts_in(first) == Interval(minute(10), minute(20))
+    assert OUTAGE_FACTS.counts_in(later) is None
+
+
+def test_people_see_when_it_was_or_that_it_was_withdrawn() -> None:
+    assert OUTAGE_FACTS.shown(outage("a", 10, 20)) == (
+        minute(10),
+        "from 2023-06-14T00:10:00Z to 2023-06-14T00:20:00Z",
+    )
+    assert OUTAGE_FACTS.shown(outage("a", None, None, revision=2)) == (0, "withdrawn")
+
+
+def test_a_revision_is_a_whole_number_that_any_reader_of_32_bits_has() -> None:
+    assert MAX_REVISION.bit_length() == (MAX_REVISION + 1).bit_length() - 1 == 31
 
 
 def test_where_no_list_is_complete_there_is_no_data() -> None:

@@ -133,6 +133,7 @@ def test_a_sample_counts_to_every_objective_of_its_indicator() -> None:
         (FACTS, sample(at_s=-1), Reason.OUTSIDE_PERIOD),
         (FACTS, sample(at_s=86_400), Reason.OUTSIDE_PERIOD),
         (FACTS, sample(indicator="hallucination"), Reason.NOT_PROMISED),
+        (UPTIME, sample(indicator="availability"), Reason.NOT_PROMISED),
         (OOM_4K, sample(indicator="oom_avoidance", resource="8K"), Reason.NOT_PROMISED),
         (OOM_4K, sample(indicator="oom_avoidance"), Reason.NOT_PROMISED),
         (FACTS, sample(evaluator="factbench 2.0"), Reason.OTHER_EVALUATOR),
@@ -154,6 +155,70 @@ def test_what_is_not_for_this_agreement_or_from_no_honest_source_is_rejected(
     objective: dict[str, Any], item: SampleRow, reason: Reason
 ) -> None:
     assert refused(terms(objective), item) is reason
+
+
+@pytest.mark.parametrize(
+    ("objective", "item", "field", "message"),
+    [
+        (FACTS, sample(service="x" * 99, at_s=-1), "service", f"'{'x' * 80}' is not 'example-chat'"),
+        (FACTS, sample(at_s=-1), "at", "lies outside the period 2023-06-14/P1D"),
+        (OOM_4K, sample(), "indicator", "no objective promises fact_consistency"),
+        (FACTS, sample(indicator="hallucination", resource="8K"), "indicator", "no objective promises hallucination"),
+        (
+            OOM_4K,
+            sample(indicator="oom_avoidance", resource="x" * 99),
+            "indicator",
+            f"no objective promises oom_avoidance of '{'x' * 80}'",
+        ),
+        (FACTS, sample(evaluator="x" * 99), "evaluator", f"'{'x' * 80}'; the agreement names factbench 2.1"),
+        (FACTS, sample(evaluator=None), "evaluator", "the sample names none; the agreement names factbench 2.1"),
+        (
+            RATE,
+            sample(indicator="token_rate", value="9", tokenizer="o200k_base"),
+            "tokenizer",
+            "'o200k_base'; the agreement names cl100k_base",
+        ),
+        (FACTS, sample(value="1"), "value", "no measure says which values are good; hand in counts"),
+        (FACTS, sample(counts=(11, -1, 0)), "bad", f"-1 is not from 0 to {MAX_COUNT}; is good more than the total?"),
+        (FACTS, sample(counts=(-1, 11, 0)), "good", f"-1 is not from 0 to {MAX_COUNT}"),
+        (FACTS, sample(counts=(0, MAX_COUNT + 1, 0)), "bad", f"{MAX_COUNT + 1} is not from 0 to {MAX_COUNT}"),
+        (FACTS, sample(counts=(0, 0, -1)), "undecided", f"-1 is not from 0 to {MAX_COUNT}"),
+        (RATE, sample(value="-0.1", indicator="token_rate"), "value", "no token_rate is below 0"),
+        (
+            SHARE,
+            sample(value="1.1", indicator="metric_value"),
+            "value",
+            "is more than the full score, and so more than 100 %",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_sample_is_named(
+    objective: dict[str, Any], item: SampleRow, field: str, message: str
+) -> None:
+    found = SampleBook(terms(objective), period_named(terms(objective), DAY)).add(item)
+    assert isinstance(found, RowRejection)
+    assert (found.line, found.field, found.message) == (1, field, message)
+
+
+def test_a_value_needs_the_measure_of_every_objective_that_it_is_for() -> None:
+    measured = {**FACTS, "measure": {"at_least": "1"}}
+    assert cells(terms(measured), sample(value="1")) == [Cell(1, 0)]
+    assert refused(terms(measured, FACTS), sample(value="1")) is Reason.MEASURE_MISSING
+
+
+def test_the_largest_count_of_each_kind_is_taken() -> None:
+    for counts in ((MAX_COUNT, 0, 0), (0, MAX_COUNT, 0), (0, 0, MAX_COUNT)):
+        assert cells(terms(FACTS), sample(counts=counts)) == [Cell(*counts)]
+
+
+def test_a_sample_of_another_evaluator_blocks_nothing() -> None:
+    assert cells(terms(FACTS), sample("a", evaluator="factbench 2.0"), sample("b")) == [Cell(9, 1)]
+
+
+def test_a_row_that_could_not_be_read_is_counted_and_given_back() -> None:
+    book, unread = SampleBook(terms(FACTS), period_named(terms(FACTS), DAY)), RowRejection(3, Reason.MALFORMED, "", "")
+    assert book.add(unread) is unread
+    assert book.counts.rejected == {Reason.MALFORMED: 1}
 
 
 def test_a_named_evaluator_and_a_named_resource_count() -> None:
@@ -190,9 +255,21 @@ def test_verdicts_and_a_conflict_that_counts_once_as_bad_at_its_earliest_time() 
         sample(at_s=7200, counts=(9, 1, 0)),
         sample(at_s=3600, counts=(3, 2, 7)),
     ]
+    assert not book.looks_around
     assert [book.add(each) for each in rows] == [Verdict.ACCEPTED, Verdict.DUPLICATE, Verdict.CONFLICT]
+    assert book.looks_around
+    assert (book.counts.accepted, book.counts.duplicates, book.counts.conflicts) == (1, 1, 1)
     found = book.windows(Evaluator(of, period_named(of, DAY)).windows())
     assert [(at, window.cells[0]) for at, window in enumerate(found) if not window.empty] == [(1, Cell(0, 12))]
+
+
+def test_every_batch_is_told_the_windows_whose_counts_stand_on_its_rows() -> None:
+    """Those of its own samples, and of an id in conflict all that any of its bodies is in."""
+    book = SampleBook(terms(FACTS), period_named(terms(FACTS), DAY))
+    book.add_all([sample("a"), sample("b", at_s=3600 * 5)])
+    book.add_all([sample("a", at_s=3600 * 9), sample("c", at_s=3600 * 2)])
+    book.add_all([sample("d", at_s=3600 * 3)])
+    assert book.reaches() == [{0, 5, 9}, {0, 2, 9}, {3}]
 
 
 def test_bodies_for_two_objectives_conflict_for_both() -> None:
@@ -253,9 +330,14 @@ def test_uptime_kuma_6475_a_monitor_that_was_down_gives_no_100_percent() -> None
 
 def test_a_row_outside_the_span_of_its_batch_is_rejected() -> None:
     span = Interval(DAY_NS, DAY_NS + HOUR_NS)
+    elsewhere = Interval(DAY_NS + 5 * HOUR_NS, DAY_NS + 6 * HOUR_NS)
     book = SampleBook(terms(FACTS), period_named(terms(FACTS), DAY), spans=[span])
-    book.add_all([sample("a"), sample("b", at_s=3600)], within=[span])
-    assert (book.counts.accepted, book.counts.rejected) == (1, {Reason.OUTSIDE_SPAN: 1})
+    assert book.add(sample("a"), within=[span, elsewhere]) is Verdict.ACCEPTED
+    found = book.add(sample("b", at_s=3600), within=[span, elsewhere])
+    assert isinstance(found, RowRejection)
+    assert (found.reason, found.field) == (Reason.OUTSIDE_SPAN, "at")
+    assert found.message == "lies outside the spans declared complete"
+    assert book.counts.rejected == {Reason.OUTSIDE_SPAN: 1}
 
 
 @pytest.mark.parametrize("method", ["interval_mean-v1", "attainment-v1"])

@@ -66,6 +66,8 @@ def test_the_last_window_may_be_asked_for_from_the_end() -> None:
         ([OBSERVED], [CellColumn([1], [])], "0 counts for 1 windows"),
         ([OBSERVED], [CellColumn([1], [0], [0, 0])], "2 counts for 1 windows"),
         ([OBSERVED], [CellColumn([-1], [0])], "from -1 to -1"),
+        ([OBSERVED] * 2, [CellColumn([-1, 1], [0, 0])], "from -1 to 1"),
+        ([OBSERVED] * 2, [CellColumn([0, MAX_COUNT + 1], [0, 0])], f"from 0 to {MAX_COUNT + 1}:"),
         ([OBSERVED], [CellColumn([0], [MAX_COUNT + 1])], f"each must be from 0 to {MAX_COUNT}"),
         ([OBSERVED, NO_DATA], [CellColumn([1, 1], [0, 0])], "only observed windows count"),
         ([OBSERVED, EXCLUDED], [CellColumn([1, 0], [0, 0], [0, 1])], "only observed windows count"),
@@ -79,6 +81,14 @@ def test_implausible_counts_are_refused(states: list[WindowState], cells: list[C
 def test_the_largest_count_is_taken() -> None:
     columns = WindowColumns(START_NS, STEP_NS, [OBSERVED], [CellColumn([MAX_COUNT], [MAX_COUNT], [MAX_COUNT])])
     assert columns[0].cells == (Cell(MAX_COUNT, MAX_COUNT, MAX_COUNT),)
+
+
+def test_a_count_takes_four_bytes_and_what_is_packed_is_not_copied() -> None:
+    columns = WindowColumns(START_NS, STEP_NS, [OBSERVED] * 2, [CellColumn([1, 2], [0, 5])])
+    (column,) = columns.cells
+    assert [memoryview(counts).nbytes for counts in column.counts] == [8, 8]  # type: ignore[arg-type]
+    (same,) = WindowColumns(START_NS, STEP_NS, [OBSERVED] * 2, [column]).cells
+    assert same.good is column.good
 
 
 def _moved(window: Window, start_ns: int, end_ns: int) -> Window:
