@@ -8,6 +8,7 @@ from sqlalchemy import Connection, insert, select
 
 from ledger.merkle.tile import TileId
 from ledger.store import tables
+from ledger.store.dialects import hold_log, is_postgresql
 from ledger.store.log import SignedCheckpoint
 from ledger.store.sequencer import read_tiles
 
@@ -20,6 +21,11 @@ class SqlLogRows:
 
     def size(self) -> int:
         return int(self._connection.execute(select(tables.log_state.c.size)).scalar_one())
+
+    def hold(self) -> None:
+        # On SQLite transactions that write come one after the other.
+        if is_postgresql(self._connection):
+            hold_log(self._connection)
 
     def tiles(self, wanted: Sequence[TileId]) -> Mapping[TileId, bytes]:
         return read_tiles(self._connection, wanted)

@@ -17,6 +17,7 @@ from ledger.errors import LogInconsistent, SlaLedgerError
 from ledger.merkle.hasher import HASH_SIZE
 from ledger.store import tables
 from ledger.store.bulk import raw_cursor
+from ledger.store.dialects import LEADER_LOCK
 from ledger.store.events import LOGGED, events_before, stored_event
 from ledger.store.projections import SHOWN_TYPES, apply, restore_rows
 from ledger.store.sequencer import grow_log, next_place
@@ -27,9 +28,6 @@ BATCH = 5000
 
 PERIOD_S = 0.1
 """How long the sequencer rests when the queue is empty."""
-
-LEADER_LOCK = 0x534C4153
-"""The advisory lock that elects one sequencer at a time; the compare-and-swap of the size is the fence."""
 
 Notify = Callable[[str], None]
 

@@ -29,6 +29,10 @@ class LogRows(Protocol):
         """The number of sequenced leaves."""
         ...
 
+    def hold(self) -> None:
+        """Keep the size as it is until the transaction ends."""
+        ...
+
     def tiles(self, wanted: Sequence[TileId]) -> Mapping[TileId, bytes]:
         """A ``ledger.merkle.tree.TileReader``."""
         ...
@@ -47,6 +51,10 @@ class StoredLog:
         self._rows = rows
 
     def size(self) -> int:
+        return self._rows.size()
+
+    def hold(self) -> int:
+        self._rows.hold()
         return self._rows.size()
 
     def root(self, size: int) -> bytes:

@@ -127,6 +127,9 @@ class MemoryLogRows:
     def size(self) -> int:
         return len(self.handle.state.log)
 
+    def hold(self) -> None:
+        """One transaction writes at a time."""
+
     def tiles(self, wanted: Sequence[TileId]) -> Mapping[TileId, bytes]:
         tiles = self.handle.state.tiles
         return {tile: tiles[tile.level, tile.index] for tile in wanted if (tile.level, tile.index) in tiles}

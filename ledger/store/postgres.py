@@ -17,8 +17,9 @@ from ledger.domain.record.events import NewEvent
 from ledger.domain.time.instant import Clock
 from ledger.errors import NotSequencedYet
 from ledger.store import tables
+from ledger.store.dialects import hold_log
 from ledger.store.following import Following
-from ledger.store.inbox import LEADER_LOCK, sequence_inbox
+from ledger.store.inbox import sequence_inbox
 from ledger.store.inspection import SqlInspection
 from ledger.store.migrate import SCHEMA_REVISION, current_revision, upgrade
 from ledger.store.postgres_session import HeldConnections, Role, open_engine, postgres_url, translated_errors
@@ -155,7 +156,7 @@ class PostgresDatabase(Following):
         engine = open_engine(self._url, None)
         try:
             with translated_errors(self._url, writable=True), engine.begin() as connection:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LEADER_LOCK})
+                hold_log(connection)
                 yield SqlRestoration(connection, self._rebuild)
         finally:
             engine.dispose()
@@ -166,7 +167,7 @@ class PostgresDatabase(Following):
         ``progress`` is told how far it is. Nothing is sequenced meanwhile.
         """
         with translated_errors(self._url, writable=True), self._sequencer.begin() as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LEADER_LOCK})
+            hold_log(connection)
             return self._rebuild(connection, batch=batch, progress=progress)
 
     def revision(self) -> str | None:

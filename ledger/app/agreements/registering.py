@@ -16,7 +16,7 @@ from ledger.domain.terms.agreement import Agreement
 from ledger.domain.terms.lifecycle import Terms, Timeline, check_notice
 from ledger.domain.terms.termination import Notice
 from ledger.domain.time.calendar import Period
-from ledger.errors import AgreementNotSigned, NotFound
+from ledger.errors import AgreementNotSigned, IdempotencyConflict, NotFound, VersionConflict
 
 AGREEMENT_REGISTERED = "agreement_registered"
 AGREEMENT_TERMINATED = "agreement_terminated"
@@ -148,12 +148,19 @@ def register_agreement(
             "customer_signature": customer_signature.hex(),
         },
     }
-    (receipt,) = tx.events.append(
-        agreement_stream(sla_id),
-        [NewEvent(AGREEMENT_REGISTERED, payload, occurred_at_ns=now_ns)],
-        expected_version=terms_version - 1,
-        idempotency_key=f"agreement/{sla_id}/{terms_version}",
-    )
+    stream = agreement_stream(sla_id)
+    try:
+        (receipt,) = tx.events.append(
+            stream,
+            [NewEvent(AGREEMENT_REGISTERED, payload, occurred_at_ns=now_ns)],
+            expected_version=terms_version - 1,
+            idempotency_key=f"agreement/{sla_id}/{terms_version}",
+        )
+    except IdempotencyConflict as conflict:
+        known = next(tx.events.stream(stream, start=terms_version - 1))
+        if known.payload["doc_sha256"] == payload["doc_sha256"]:
+            raise
+        raise _changed_meanwhile(sla_id) from conflict
     if payload["registration"] is not None:
         tx.outbox.add(receipt.event_id, Stage.REGISTER)
     return receipt
@@ -179,13 +186,21 @@ def terminate_agreement(
         "notice": dict(notice.document),
         "document": dict(newest.document),
     }
-    (receipt,) = tx.events.append(
-        agreement_stream(found.sla_id),
-        [NewEvent(AGREEMENT_TERMINATED, payload, occurred_at_ns=now_ns)],
-        expected_version=len(found.versions),
-        idempotency_key=f"termination/{found.sla_id}",
-    )
+    try:
+        (receipt,) = tx.events.append(
+            agreement_stream(found.sla_id),
+            [NewEvent(AGREEMENT_TERMINATED, payload, occurred_at_ns=now_ns)],
+            expected_version=len(found.versions),
+            idempotency_key=f"termination/{found.sla_id}",
+        )
+    except IdempotencyConflict as conflict:
+        # By another notice, which the look at the terms did not show.
+        raise _changed_meanwhile(found.sla_id) from conflict
     return receipt
+
+
+def _changed_meanwhile(sla_id: str) -> VersionConflict:
+    return VersionConflict(f"{sla_id} was amended or ended meanwhile; try again", sla_id=sla_id)
 
 
 def load_agreement(tx: Transaction, sla_id: str, attestor: Attestor) -> RegisteredAgreement:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.app.access import DEFAULT_TENANT
+from ledger.app.agreements.registering import timeline_of
 from ledger.app.ports.store import Database, Transaction
 from ledger.app.settlement.attestations import proved
 from ledger.app.settlement.credit_lines import Line, current_lines
@@ -119,9 +120,7 @@ def _changed(
     same: Callable[[Mapping[str, Any]], bool],
 ) -> Mapping[str, Any]:
     """The payload that was appended for this request, now or before."""
-    statement_id = statement_of_line(line_id)
-    stream = credit_lines_stream(statement_id or line_id[:100])
-    events = [] if statement_id is None else list(tx.events.stream(stream))
+    stream, events = _held(tx, line_id)
     line = current_lines(events).get(line_id)
     if line is None:
         raise NotFound(f"there is no credit line {line_id[:140]}", line_id=line_id[:140])
@@ -142,6 +141,22 @@ def _changed(
         idempotency_key=f"credit-change/{asked.request}",
     )
     return payload
+
+
+def _held(tx: Transaction, line_id: str) -> tuple[str, list[StoredEvent]]:
+    """The stream and the events of the statement that a line is of, none for one that is of no statement.
+
+    Nobody restates it until the transaction ends: the lines of a restatement are differences from all before them.
+    """
+    statement_id = statement_of_line(line_id)
+    if statement_id is None:
+        return "", []
+    stream = credit_lines_stream(statement_id)
+    for issued in tx.events.stream(stream):
+        sla_id = issued.payload["sla_id"]
+        tx.identities.reserve(sla_id, timeline_of(tx, sla_id).newest.source)
+        return stream, list(tx.events.stream(stream))
+    return stream, []
 
 
 def _subject(event: StoredEvent) -> str:

@@ -55,8 +55,10 @@ def rotate_log_key(
     ``sign_with`` gives the signature of a key of the log. Raises ``LogInconsistent`` for a key that cannot
     follow, and what ``sign_with`` raises where the present key is not at hand.
     """
+    # From here on nothing comes into the log before the rotation is there to be seen: what is larger than this look
+    # found it, the old key would still sign, and may not.
+    from_size = tx.log.hold() + 1
     keys = log_keys(tx, identity)
-    from_size = tx.log.size() + 1
     rotation = rotate(keys, new, from_size, sign_with(keys[-1].key))
     payload = {
         "origin": identity.origin,

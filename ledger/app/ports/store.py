@@ -100,6 +100,10 @@ class TransparencyLog(Protocol):
 
     def size(self) -> int: ...
 
+    def hold(self) -> int:
+        """The size, which stays as it is until the transaction ends: nobody gives events their place meanwhile."""
+        ...
+
     def root(self, size: int) -> bytes:
         """Root of the first ``size`` leaves; raises ``NotFound`` past the end."""
         ...

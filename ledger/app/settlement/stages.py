@@ -14,9 +14,9 @@ from ledger.app.facts.telemetry import FindEvidence
 from ledger.app.judgement.violation_rows import FindRequests
 from ledger.app.judgement.violations import record_violations
 from ledger.app.judgement.windows import evaluate_windows, load_windows
-from ledger.app.periods.closing import load_closing
+from ledger.app.periods.closing import Closing, load_closing
 from ledger.app.ports.evidence import Attestor, Collector, TelemetrySignature
-from ledger.app.ports.store import Database, Randomness
+from ledger.app.ports.store import Database, Randomness, Transaction
 from ledger.app.settlement.statements import issue_statement
 from ledger.app.work.outbox import Stage
 from ledger.domain.terms.agreement import Agreement
@@ -43,7 +43,7 @@ def evaluate_period(
 ) -> None:
     """Judge the windows of the period that an event is about, record its violations, and queue its settlement."""
     with database.begin() as tx:
-        closing = load_closing(tx, event_id, attestor)
+        closing = _held(tx, event_id, attestor)
         if closing.superseded:
             return
         registered, period = closing.registered, closing.period
@@ -74,13 +74,10 @@ def compensate_period(
     Raises ``CollectorUnknown`` where it must be sealed and the collector's key is not held here.
     """
     with database.begin() as tx:
-        closing = load_closing(tx, event_id, attestor)
-        registered, period = closing.registered, closing.period
-        # Nobody judges, and no late fact comes, between the look at the windows and the statement.
-        tx.identities.reserve(registered.sla_id, registered.agreement.source)
-        closing = load_closing(tx, event_id, attestor)
+        closing = _held(tx, event_id, attestor)
         if closing.superseded:
             return
+        registered, period = closing.registered, closing.period
         judged = load_windows(tx, registered, period)
         issue_statement(
             tx,
@@ -92,6 +89,14 @@ def compensate_period(
             randomness=randomness,
             now_ns=clock.now_ns(),
         )
+
+
+def _held(tx: Transaction, event_id: str, attestor: Attestor) -> Closing:
+    """The period that an event is about. Nobody judges it, and no fact of it comes, until the transaction ends."""
+    registered = load_closing(tx, event_id, attestor).registered
+    tx.identities.reserve(registered.sla_id, registered.agreement.source)
+    # What others said of it before they let go of the source.
+    return load_closing(tx, event_id, attestor)
 
 
 class _Named:

@@ -18,7 +18,7 @@ from ledger.app.work.outbox import Stage
 from ledger.domain.record.canonical import canonical_bytes
 from ledger.domain.record.events import StoredEvent
 from ledger.domain.time.instant import SECOND_NS, Clock
-from ledger.errors import NotYet, VersionConflict, WebhookUnreachable
+from ledger.errors import NotFound, NotYet, VersionConflict, WebhookUnreachable
 
 FOLLOWER = "webhooks"
 PAGE = 1000
@@ -101,9 +101,15 @@ class Courier:
         """Make one attempt if it is due; after how many seconds the next one is, None where there is none."""
         now_ns = self.clock.now_ns()
         with database.read() as tx:
-            endpoint = load_endpoint(tx, endpoint_id)
+            try:
+                endpoint = load_endpoint(tx, endpoint_id)
+            except NotFound:
+                # Removed since the look at who wants to know.
+                return None
             last = tx.deliveries.last(endpoint_id, event.id)
             secrets = [secret_of(tx, endpoint_id, number) for number in endpoint.signing_secrets(now_ns)]
+        if endpoint.state != "active":
+            return None
         if last is not None and (last.retry_at_ns is None or now_ns < last.retry_at_ns):
             return None if last.retry_at_ns is None else (last.retry_at_ns - now_ns) / SECOND_NS
         body = message(event, Principal(endpoint.by, event.tenant, endpoint.scopes))
@@ -151,14 +157,15 @@ class Courier:
 
 
 def _queue(tx: Transaction) -> int:
-    before = tx.followers.position(FOLLOWER)
+    # The end first: what comes into the log after that look, listeners and events, is left to the next one.
+    end, before = tx.log.size(), tx.followers.position(FOLLOWER)
     wanted = {(tenant, name) for tenant, _, types in tx.deliveries.listeners() for name in types}
     # Where nobody listens a log of millions is not read to find that out.
-    events = tx.events.since(before, limit=PAGE) if wanted else ()
+    events = tx.events.since(before, limit=min(PAGE, max(end - before, 0))) if wanted else ()
     for event in events:
         if (event.tenant, message_type_of(event)) in wanted:
             tx.outbox.add(event.id, Stage.DELIVER)
-    after = events[-1].place + 1 if events else tx.log.size()
+    after = events[-1].place + 1 if events else end
     if after > before:
         tx.followers.advance(FOLLOWER, before=before, now=after)
     return after - before

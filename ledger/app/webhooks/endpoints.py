@@ -74,20 +74,21 @@ def register_endpoint(
     """
     require(principal, Scope.ADMIN_WEBHOOKS)
     _require_address(url, ("https", "http") if plain else ("https",))
-    for name in types:
-        if name not in MESSAGE_TYPES:
+    for kind in types:
+        if kind not in MESSAGE_TYPES:
             raise WebhookInvalid(
-                f"there are no messages of type {name[:40]!r}; there are {', '.join(sorted(MESSAGE_TYPES))}",
+                f"there are no messages of type {kind[:40]!r}; there are {', '.join(sorted(MESSAGE_TYPES))}",
                 field="types",
             )
-        require(principal, *MESSAGE_TYPES[name].scopes)
+        require(principal, *MESSAGE_TYPES[kind].scopes)
     if not types or len(set(types)) != len(types):
         raise WebhookInvalid("types must name at least one message type, and none twice", field="types")
-    if sum(row["state"] != "removed" for row in tx.views.webhooks()) >= MAX_ENDPOINTS:
-        raise WebhookInvalid(f"there are {MAX_ENDPOINTS} endpoints already; remove one first", field="url")
     digest = hashlib.sha256(f"{principal.tenant}\n{request}".encode()).hexdigest()
+    name = f"wh_{digest[:24]}"
+    if sum(row["state"] != "removed" and row["id"] != name for row in tx.views.webhooks()) >= MAX_ENDPOINTS:
+        raise WebhookInvalid(f"there are {MAX_ENDPOINTS} endpoints already; remove one first", field="url")
     endpoint = Endpoint(
-        id=f"wh_{digest[:24]}",
+        id=name,
         url=url,
         types=tuple(sorted(types)),
         scopes=principal.scopes,
@@ -105,7 +106,10 @@ def register_endpoint(
 def rotate_secret(
     tx: Transaction, principal: Principal, endpoint_id: str, *, request: str, randomness: Randomness, now_ns: int
 ) -> str:
-    """A new secret; the one before goes on signing for a day. The same ``request`` again gives the same secret."""
+    """A new secret; the one before goes on signing for a day. The same ``request`` again gives the same secret.
+
+    Raises ``VersionConflict`` where the endpoint was changed meanwhile.
+    """
     endpoint = _own(tx, principal, endpoint_id)
     rotation = f"{webhook_stream(endpoint_id)}/rotation/{hashlib.sha256(request.encode()).hexdigest()[:32]}"
     try:
@@ -113,7 +117,8 @@ def rotate_secret(
     except NotFound:
         number = endpoint.secrets + 1
         rotated = replace(endpoint, secrets=number, old_secret_until_ns=now_ns + OLD_SECRET_NS)
-        _configure(tx, rotated, request=rotation, now_ns=now_ns)
+        # By the version alone: a retry at the same moment has another time in it, and is to try again.
+        _configure(tx, rotated, request=None, now_ns=now_ns)
         # Remembered beside the secrets, so that a retry gets the secret that the first try made.
         tx.secrets.put(rotation, number.to_bytes(2, "big"))
     return _show(_make_secret(tx, endpoint_id, number, randomness))

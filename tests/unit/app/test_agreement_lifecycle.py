@@ -26,7 +26,7 @@ from ledger.domain.terms.termination import Notice, notice_message, unsigned_not
 from ledger.domain.time.calendar import tzdata_version
 from ledger.domain.time.instant import parse_instant_ns
 from ledger.domain.time.interval import Interval
-from ledger.errors import AgreementNotSigned, DocumentInvalid, IdempotencyConflict
+from ledger.errors import AgreementNotSigned, DocumentInvalid, VersionConflict
 from tests.unit.app.conftest import (
     CUSTOMER,
     ISSUER,
@@ -255,7 +255,7 @@ def test_a_notice_for_terms_that_were_amended_ends_nothing(desk: Desk) -> None:
 def test_the_next_version_is_registered_once(desk: Desk) -> None:
     amend(desk)
     other = amended(tier="silver")
-    with desk.database.begin() as tx, pytest.raises(IdempotencyConflict):
+    with desk.database.begin() as tx, pytest.raises(VersionConflict):
         register_agreement(
             tx,
             other,
