@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import click
 
+from ledger.app.facts.scrape_restarts import restarting
 from ledger.app.facts.scraping import RecordedRound, Round, longest_silence_s, record_round, terms_at
-from ledger.app.scrape_restarts import restarting
 from ledger.cli.looking import ONCE, every_option, looks, seconds
 from ledger.cli.opening import chosen_of
 from ledger.cli.options import AS_JSON, DATA, DATABASE, SLA_ID, TENANT

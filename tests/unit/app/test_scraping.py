@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ledger.app.facts.earlier_batches import declared_by
 from ledger.app.facts.observations import record_observations
+from ledger.app.facts.scrape_restarts import ROUNDS, restarting
 from ledger.app.facts.scraping import RecordedRound, longest_silence_s, record_round
-from ledger.app.scrape_restarts import ROUNDS, restarting
 from ledger.domain.record.naming import observations_stream
 from ledger.domain.rows.observation import Reason
 from ledger.domain.time.instant import DAY_NS, HOUR_NS, MINUTE_NS

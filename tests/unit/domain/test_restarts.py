@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.domain.restarts import OFTEN, Restarts, SeriesReading, restarts_of
+from ledger.domain.rows.restarts import OFTEN, Restarts, SeriesReading, restarts_of
 
 Said = tuple[int, int | None]
 """A value, and the start that goes with it."""

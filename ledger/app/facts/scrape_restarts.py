@@ -1,5 +1,5 @@
 """What the last rounds of a scrape say of processes that begin anew too often, for the operator: see
-``ledger.domain.restarts``."""
+``ledger.domain.rows.restarts``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ledger.app.ports.evidence import Attestor
 from ledger.app.ports.store import Database, Transaction
 from ledger.domain.facts.counter_log import CounterRow
 from ledger.domain.facts.histogram_log import HistogramRow
-from ledger.domain.restarts import Restarts, SeriesReading, restarts_of
+from ledger.domain.rows.restarts import Restarts, SeriesReading, restarts_of
 
 ROUNDS = 20
 """How many of the last logs of each kind are looked at."""
