@@ -26,6 +26,7 @@ _MINUTES = "days begin at a whole minute"
 _CHARACTERS = "what is stripped is single characters"
 _NOTHING_KEPT = "what has no part in its scope was paid nothing"
 _SAVES_LOOKING = "where nothing is asked of the periods none is refused; looking at them all takes longer"
+_SAVES_READING = "the same is found by reading more, which takes longer"
 _PATTERN = "the pattern holds no more characters than that"
 
 EQUIVALENT = (
@@ -218,6 +219,34 @@ EQUIVALENT = (
             _SAVES_LOOKING,
         )
         for change in ("\"period\" -> 'period~'", "\"drop\" -> 'drop~'", "or -> and")
+    ),
+    Same("terms/where.py", "if not self.asks:", "not self.asks -> False", _SAVES_READING),
+    Same(
+        "terms/where.py",
+        "if not all(map(_MEMBERS[key][0], said[key])):",
+        "not all(map(_MEMBERS[key][0], said[key])) -> True",
+        _SAVES_READING,
+    ),
+    Same(
+        "terms/where.py",
+        r'if body.count(b"{") != 1 or b"[" in body or b"\\" in body:',
+        r'body.count(b"{") != 1 or b"[" in body or b"\\" in body -> True',
+        _SAVES_READING,
+    ),
+    Same(
+        "terms/where.py",
+        "return int(value) if value.isdigit() else json.loads(value, parse_float=Decimal)",
+        "value.isdigit() -> False",
+        _SAVES_READING,
+    ),
+    *(
+        Same(
+            "facts/samples.py",
+            'hint = "; is good more than the total?" if field == "bad" and count < 0 else ""',
+            change,
+            "a count that comes here is below 0 or above the largest",
+        )
+        for change in ("< -> <=", "0 -> 1")
     ),
     Same(
         "windows/window_columns.py",

@@ -23,7 +23,7 @@ from ledger.domain.time.interval import Interval
 from ledger.domain.violations.recovery import recovery_samples
 from ledger.domain.violations.violation import violations
 from ledger.domain.windows.exclusions import Excluded
-from ledger.domain.windows.window import MAX_COUNT, Cell, WindowState
+from ledger.domain.windows.window import MAX_COUNT, Cell, Window, WindowState
 from ledger.errors import DocumentInvalid, ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, row, windows
 
@@ -106,6 +106,7 @@ def test_counts_are_taken_as_they_are() -> None:
         (SCORE, "4.2", Cell(840, 160)),
         (SCORE, "0", Cell(0, 1000)),
         (SCORE, "4.333", Cell(866, 133, 1)),
+        ({**SHARE, "measure": {"score_of": "0.5"}}, "0", Cell(0, 1000)),
     ],
 )
 def test_a_value_is_counted_by_the_measure(objective: dict[str, Any], value: str, expected: Cell) -> None:
@@ -200,6 +201,13 @@ def test_what_is_wrong_with_a_sample_is_named(
     assert (found.line, found.field, found.message) == (1, field, message)
 
 
+def test_all_evaluators_that_the_agreement_names_are_told() -> None:
+    of = terms(FACTS, {**FACTS, "evaluator": "factbench 3.0"})
+    found = SampleBook(of, period_named(of, DAY)).add(sample(evaluator="factbench 2.0"))
+    assert isinstance(found, RowRejection)
+    assert found.message == "'factbench 2.0'; the agreement names factbench 2.1, factbench 3.0"
+
+
 def test_a_value_needs_the_measure_of_every_objective_that_it_is_for() -> None:
     measured = {**FACTS, "measure": {"at_least": "1"}}
     assert cells(terms(measured), sample(value="1")) == [Cell(1, 0)]
@@ -277,6 +285,10 @@ def test_bodies_for_two_objectives_conflict_for_both() -> None:
     assert cells(terms(FACTS, {**FACTS, "indicator": "hallucination"}), *rows) == [Cell(0, 5), Cell(0, 3)]
 
 
+def test_bodies_that_count_nothing_conflict_over_nothing() -> None:
+    assert cells(terms(FACTS), sample(counts=(0, 0, 0)), sample(at_s=5, counts=(0, 0, 0))) == [Cell(0, 0)]
+
+
 SOME = st.builds(
     lambda name, at, good, bad: sample(name, at_s=at, counts=(good, bad, 0)),
     st.sampled_from("abc"),
@@ -317,6 +329,26 @@ def test_a_window_without_a_sample_log_has_no_data_though_its_request_log_is_com
     found = book.windows(evaluator.windows())
     assert [window.state for window in found[:2]] == [WindowState.OBSERVED, WindowState.NO_DATA]
     assert (found[0].cells, found[1].empty) == ((Cell(0, 0), Cell(1, 0)), True)
+
+
+def test_a_sample_where_no_log_is_declared_complete_counts_to_nothing() -> None:
+    book = SampleBook(terms(FACTS), period_named(terms(FACTS), DAY))
+    book.add_all([sample("a"), sample("b", at_s=3600)])
+    judged_windows = Evaluator(terms(FACTS), period_named(terms(FACTS), DAY)).windows()
+    assert [window.cells[0] for window in book.windows(judged_windows)[:2]] == [Cell(9, 1), Cell(9, 1)]
+    book.declare([Interval(DAY_NS, DAY_NS + HOUR_NS)])
+    found = book.windows(judged_windows)
+    assert [window.state for window in found[:2]] == [WindowState.OBSERVED, WindowState.NO_DATA]
+    assert [window.cells[0] for window in found[:2]] == [Cell(9, 1), Cell(0, 0)]
+
+
+def test_a_conflict_counts_in_a_window_that_was_observed_where_a_body_of_it_lies_in_one() -> None:
+    book = SampleBook(terms(FACTS), period_named(terms(FACTS), DAY))
+    book.add_all([sample("a"), sample("a", at_s=7200, counts=(0, 10, 0))])
+    first, *others = Evaluator(terms(FACTS), period_named(terms(FACTS), DAY)).windows()
+    unseen = Window(first.interval, WindowState.NO_DATA, first.cells)
+    found = book.windows([unseen, *others])
+    assert [(at, each.cells[0]) for at, each in enumerate(found) if not each.empty] == [(2, Cell(0, 10))]
 
 
 def test_uptime_kuma_6475_a_monitor_that_was_down_gives_no_100_percent() -> None:

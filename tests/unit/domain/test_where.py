@@ -215,6 +215,9 @@ def test_repeats_are_told_by_the_failures_that_are_selected() -> None:
         (FIXED, {"model": {"name": MODEL}}, "model", 'must be text, not {"name": "chat-7b 2.1"}'),
         (SHORT | FIXED, {"input_tokens": 1, "model": 7}, "model", "must be text, not 7"),
         (EU, {"region": 7}, "region", "must be text, not 7"),
+        (EU, {"region": ["eu", "us"]}, "region", 'must be text, not ["eu", "us"]'),
+        (FIXED, {"model": ["m" * 36]}, "model", f'must be text, not ["{"m" * 36}"]'),
+        (FIXED, {"model": ["m" * 37]}, "model", f'must be text, not ["{"m" * 35}...'),
         (EU | FIXED, {"region": ["eu-central"], "model": MODEL}, "region", 'must be text, not ["eu-central"]'),
     ],
 )
@@ -323,6 +326,19 @@ def test_the_selector_is_read_and_needs_nothing_else() -> None:
     assert terms(TTFT).objectives[0].where is None
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"input_tokens_at_most": 1},
+        {"input_tokens_at_most": 2**53 - 1},
+        {"model": "m" * 120, "region": "r" * 120},
+    ],
+)
+def test_the_smallest_and_the_largest_are_taken(where: dict[str, Any]) -> None:
+    (objective,) = terms({**TTFT, "where": where}).objectives
+    assert objective.where == Where(**where)
+
+
 def test_a_selector_leaves_counts_sums_that_can_be_proved() -> None:
     assert attestability(terms({**TTFT, "where": SHORT | FIXED})) == attestability(terms(TTFT)) == ()
 
@@ -332,6 +348,11 @@ def test_a_selector_leaves_counts_sums_that_can_be_proved() -> None:
     [
         ({**TTFT, "where": {}}, "objectives[0].where", "say input_tokens_at_most, model or region"),
         ({**TTFT, "where": {"input_tokens_at_most": 0}}, "objectives[0].where.input_tokens_at_most", ""),
+        ({**TTFT, "where": {"input_tokens_at_most": 2**53}}, "objectives[0].where.input_tokens_at_most", ""),
+        ({**TTFT, "where": {"model": "m" * 121}}, "objectives[0].where.model", "1 to 120 characters"),
+        ({**TTFT, "where": {"region": "m" * 121}}, "objectives[0].where.region", "1 to 120 characters"),
+        ({**TTFT, "where": {"model": "m\u200b"}}, "objectives[0].where.model", "invisible character U+200B"),
+        ({**TTFT, "where": {"region": "m\u200b"}}, "objectives[0].where.region", "invisible character U+200B"),
         ({**TTFT, "where": {"input_tokens_at_most": "4096"}}, "objectives[0].where.input_tokens_at_most", ""),
         ({**TTFT, "where": {"model": ""}}, "objectives[0].where.model", ""),
         ({**TTFT, "where": {"region": ""}}, "objectives[0].where.region", ""),
