@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 from ledger.attest.checks import case, incident_checks, verification
 from ledger.attest.checks import statement_checks as checks
 from ledger.attest.checks.verification import Outcome, Report
+from ledger.attest.crypto.groth16 import check_proof
+from ledger.attest.crypto.verification_key import VerificationKey, parse_verification_key
 from ledger.domain.record.canonical import canonical_bytes
+from ledger.errors import ProofInvalid
 from tests.support.forging import Forger
 from tests.support.secrets import Secrets
 
@@ -51,21 +55,31 @@ def failed(report: Report) -> set[str]:
     return {line.check for line in report.lines if line.outcome is Outcome.FAIL}
 
 
+@functools.cache
+def _key(document: bytes) -> VerificationKey:
+    return parse_verification_key(json.loads(document))
+
+
+@functools.cache
+def _refusal(key: VerificationKey, signals: Sequence[int], proof: bytes) -> ProofInvalid | None:
+    try:
+        check_proof(key, signals, proof)
+    except ProofInvalid as refused:
+        return refused
+    return None
+
+
+def _check_once(key: VerificationKey, signals: Sequence[int], proof: bytes) -> None:
+    refused = _refusal(key, signals, proof)
+    if refused is not None:
+        raise refused.with_traceback(None)
+
+
 def remember_pairings(patch: pytest.MonkeyPatch) -> None:
     """Let equal questions to the pairing be answered once: hundreds of bundles differ in everything but the proof.
 
-    Every answer still comes from the real functions.
+    What one file has asked is remembered in the next. Every answer still comes from the real functions.
     """
-    parse = case.parse_verification_key
-    parsed: dict[bytes, Any] = {}
-
-    def parse_once(document: Any) -> Any:
-        key = canonical_bytes(document)
-        if key not in parsed:
-            parsed[key] = parse(document)
-        return parsed[key]
-
-    patch.setattr(case, "parse_verification_key", parse_once)
-    check = functools.cache(checks.check_proof)
+    patch.setattr(case, "parse_verification_key", lambda document: _key(canonical_bytes(document)))
     for module in (checks, incident_checks):
-        patch.setattr(module, "check_proof", check)
+        patch.setattr(module, "check_proof", _check_once)
