@@ -35,8 +35,9 @@ for _command in COMMANDS:
 
 
 @chain.command(
+    short_help="Deploy the registry.",
     epilog="Exit codes: 0 deployed, now or before; 1 the node cannot be reached, or refuses (no money on an account); "
-    "2 no node is named, or no such data directory."
+    "2 no node is named, or no such data directory.",
 )
 @DATA
 @DATABASE
@@ -64,8 +65,9 @@ def deploy(data_dir: Path, database_url: str | None, chain_id: str | None, fund:
 
 
 @chain.command(
+    short_help="Read the registry's own logs.",
     epilog="Exit codes: 0 nobody else did anything that concerns this ledger; 1 the node cannot be reached, or "
-    "refuses; 2 no node is named, no registry stands, or no such data directory; 3 somebody else did (see the events)."
+    "refuses; 2 no node is named, no registry stands, or no such data directory; 3 somebody else did (see the events).",
 )
 @DATA
 @DATABASE
@@ -93,7 +95,10 @@ def watch(context: click.Context, data_dir: Path, database_url: str | None, from
         context.exit(OTHERS)
 
 
-@chain.command(epilog="Exit codes: 0 listed; 1 the database cannot be reached; 2 no such data directory.")
+@chain.command(
+    short_help="List what others did at the registry.",
+    epilog="Exit codes: 0 listed; 1 the database cannot be reached; 2 no such data directory.",
+)
 @DATA
 @DATABASE
 @click.option(

@@ -27,7 +27,8 @@ _STATES = {
 
 
 @click.command(
-    epilog="Exit codes: 0 shown; 1 the database cannot be reached; 2 a setting or the data directory cannot be used."
+    short_help="Show the last batches of each chain.",
+    epilog="Exit codes: 0 shown; 1 the database cannot be reached; 2 a setting or the data directory cannot be used.",
 )
 @DATA
 @DATABASE
@@ -90,8 +91,9 @@ def _documents(events: list[StoredEvent]) -> list[dict[str, Any]]:
 
 
 @click.command(
+    short_help="Have a statement checked and recorded.",
     epilog="Exit codes: 0 queued, or recorded before; 1 it has no proof, or is not proved yet; 2 a setting or the data "
-    "directory cannot be used."
+    "directory cannot be used.",
 )
 @click.argument("statement_id", metavar="STATEMENT")
 @DATA

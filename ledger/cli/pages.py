@@ -76,7 +76,9 @@ def _bound(option: str, text: str | None) -> int | None:
 
 
 def tell_of_more(page: Page) -> None:
-    """For people: how the list goes on, where it does."""
+    """For people: how the list goes on, where it does, and that it is empty, where it is."""
+    if not page.rows:
+        note("nothing is listed")
     if page.last_id is not None:
         note(f"there are more; go on with --after {page.last_id}")
 

@@ -108,7 +108,8 @@ def observe(
             data,
             attestor=services.attestor,
             clock=services.clock,
-            read_rows=read_facts,
+            # Batches of before have no file.
+            read_rows=lambda raw: read_facts(raw, str(path)) if raw is data else read_facts(raw),
             declared_complete=complete,
         )
         taken = handed_in.batch.declared_complete

@@ -82,7 +82,7 @@ def verifiers(where: _Where, as_json: bool) -> None:
     print_table(("circuit", "verifier", "block", "state", "retired at"), rows)
 
 
-@click.command(epilog=_LOOK)
+@click.command(short_help="Show who holds which role, and a pause.", epilog=_LOOK)
 @_on_a_registry
 def roles(where: _Where, as_json: bool) -> None:
     """Show who holds the registry's roles, and whether it is paused.
@@ -101,7 +101,7 @@ def roles(where: _Where, as_json: bool) -> None:
     click.echo("paused: registering and publishing are held up" if paused else "not paused")
 
 
-@click.command(epilog=_DEED)
+@click.command(short_help="Retire a circuit's verifier for good (registrar).", epilog=_DEED)
 @click.argument("circuit_id", metavar="CIRCUIT_ID")
 @click.option("--yes", is_flag=True, help="Do it. Nothing takes it back.")
 @_on_a_registry

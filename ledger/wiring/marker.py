@@ -35,6 +35,10 @@ def is_marked(folder: Path) -> bool:
 
 def read_marker(folder: Path) -> Marker:
     """Raises ``DataDirectoryInvalid``."""
+    if not is_marked(folder):
+        raise DataDirectoryInvalid(
+            f"{folder} holds no ledger; make one with: sla-ledger init --data {folder}", path=str(folder)
+        )
     try:
         document = _read(folder)
         if document["format"] != DATA_FORMAT:
@@ -45,7 +49,7 @@ def read_marker(folder: Path) -> Marker:
         return Marker(timestamp_s, parse_vkey(document["log_vkey"]) if "log_vkey" in document else None)
     except (OSError, ValueError, KeyError, TypeError, SlaLedgerError) as error:
         raise DataDirectoryInvalid(
-            f"{folder} holds no ledger ({DATA_FILE}: {error}); make one with: sla-ledger init --data DIR",
+            f"{folder} holds no ledger that this version opens ({DATA_FILE}: {error})",
             path=str(folder),
         ) from error
 

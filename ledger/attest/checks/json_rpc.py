@@ -96,11 +96,17 @@ class HttpNode:
         if isinstance(data, urllib.error.HTTPError):
             raise self._unavailable(f"answers with HTTP {data.code}")
         if isinstance(data, Exception):
-            raise self._unavailable(f"does not answer ({type(data).__name__})")
+            raise self._unavailable(f"does not answer ({_why(data)})")
         return data
 
     def _unavailable(self, what: str) -> ChainUnavailable:
         return ChainUnavailable(f"the node at {self.host} {what}", host=self.host, retry_after_s=_RETRY_AFTER_S)
+
+
+def _why(error: Exception) -> str:
+    """The system's words, such as "Connection refused"; not the error's own, which may show the URL."""
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return (reason.strerror if isinstance(reason, OSError) else None) or type(error).__name__
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ledger.app.bundles.building import BUNDLE_FORMAT, OPENING_FORMAT
 from ledger.app.ports.store import Randomness
 from ledger.attest.checks import (
     announcement_checks,
@@ -18,7 +19,7 @@ from ledger.attest.checks import (
     seal_checks,
 )
 from ledger.attest.checks import statement_checks as checks
-from ledger.attest.checks.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST
+from ledger.attest.checks.bundle_schema import BUNDLE, MAX_BUNDLE_BYTES, MAX_TRUST_BYTES, OPENING, TRUST, TRUST_FORMAT
 from ledger.attest.checks.case import Case
 from ledger.attest.checks.chain_checks import on_chain
 from ledger.attest.checks.json_rpc import Ask
@@ -91,6 +92,10 @@ _INCIDENTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("incident key", incident_checks.key),
     ("incident proof", incident_checks.proof),
 )
+
+
+_FILES = {BUNDLE_FORMAT: "a bundle", OPENING_FORMAT: "an opening", TRUST_FORMAT: "a trust file"}
+"""What a verifier is given, by the formats: files are easily mixed up."""
 
 
 def read_bundle(data: bytes) -> Mapping[str, Any]:
@@ -235,7 +240,9 @@ def read_document(value: Any, shape: Object, what: str) -> Mapping[str, Any]:
     try:
         shape.check(value, "")
     except DocumentInvalid as error:
-        raise DocumentInvalid(f"the {what} is not of its format: {error.message}", **error.data) from error
+        is_a = _FILES.get(str(value.get("format"))) if isinstance(value, dict) else None
+        why = error.message if is_a is None or is_a.endswith(what) else f"this is {is_a}"
+        raise DocumentInvalid(f"the {what} is not of its format: {why}", **error.data) from error
     return dict(value)
 
 

@@ -60,7 +60,14 @@ def parse_instant_ns(text: str) -> int:
 
 def parse_date_or_instant_ns(text: str) -> int:
     """Nanoseconds of a date, which is its midnight in UTC, or of an RFC 3339 instant; raises ``InstantInvalid``."""
-    return parse_instant_ns(f"{text}T00:00:00Z" if _DATE.fullmatch(text) else text)
+    try:
+        return parse_instant_ns(f"{text}T00:00:00Z" if _DATE.fullmatch(text) else text)
+    except InstantInvalid as error:
+        raise InstantInvalid(
+            f"{text[:40]!r} is no date and no instant with a zone of the years 1971 to 2261; write 2023-12-19 or "
+            "2023-12-19T00:00:00Z",
+            text=text[:40],
+        ) from error
 
 
 def format_instant_ns(instant_ns: int) -> str:

@@ -100,6 +100,12 @@ def test_what_is_no_answer_is_named(body: bytes, said: str) -> None:
         HttpNode(url).ask("eth_chainId")
 
 
+def test_why_nothing_answers_is_said_in_the_systems_words() -> None:
+    said = r"^the node at 127\.0\.0\.1:9 does not answer \(Connection refused\)$"
+    with pytest.raises(ChainUnavailable, match=said):
+        HttpNode("http://user:secret@127.0.0.1:9/key").ask("eth_chainId")
+
+
 def test_a_question_stays_with_the_node_that_was_named() -> None:
     with (
         node(HEAD % len(BODY) + BODY) as elsewhere,

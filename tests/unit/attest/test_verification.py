@@ -66,6 +66,19 @@ def test_another_document_is_no_bundle(value: Any) -> None:
         verification.read_bundle(canonical_bytes(value))
 
 
+@pytest.mark.parametrize(
+    ("read", "given", "message"),
+    [
+        (verification.read_bundle, "trust", "the bundle is not of its format: this is a trust file"),
+        (verification.read_trust, "opening", "the trust file is not of its format: this is an opening"),
+        (verification.read_opening, "bundle", "the opening is not of its format: this is a bundle"),
+    ],
+)
+def test_files_that_were_mixed_up_are_called_what_they_are(read: Any, given: str, message: str) -> None:
+    with pytest.raises(DocumentInvalid, match=f"^{message}$"):
+        read((examples.VECTORS / f"{given}.json").read_bytes())
+
+
 def test_an_unknown_member_is_refused_by_name() -> None:
     with pytest.raises(DocumentInvalid, match=r"anchor\.confirmations: unknown key"):
         verification.read_bundle(

@@ -116,6 +116,7 @@ def test_a_list_of_some_days_alone(data: Path, capsys: pytest.CaptureFixture[str
     assert listed("--from", "2023-12-19T00:00:00.000000001Z") == next_day, "a start is counted by the nanosecond"
     assert listed("--from", "2023-12-19T01:00:00+01:00", "--to", "2023-12-20") == first_day
     assert listed("--from", "2023-12-21") == []
+    assert "nothing is listed" in shown(capsys, data, kind, "list", "--from", "2023-12-21")[1]
     # A page goes on within the bounds.
     assert listed("--after", first, "--from", "2023-12-19", "--to", "2023-12-20") == first_day[1:]
 
@@ -123,8 +124,8 @@ def test_a_list_of_some_days_alone(data: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        (("--from", "2023-12"), "--from: '2023-12' is not an instant: not RFC 3339"),
-        (("--to", "2023-12-19T00:00:00"), "--to: '2023-12-19T00:00:00' is not an instant: it has no zone"),
+        (("--from", "2023-12"), "--from: '2023-12' is no date and no instant with a zone"),
+        (("--to", "2023-12-19T00:00:00"), "--to: '2023-12-19T00:00:00' is no date and no instant with a zone"),
         (("--from", "2023-12-20", "--to", "2023-12-20"), "--from is not before --to"),
     ],
 )

@@ -110,6 +110,10 @@ class TestOpening:
         with pytest.raises(DataDirectoryInvalid, match="restore it from a backup"):
             create(made)
 
+    def test_a_folder_without_one_is_named_with_what_makes_it(self, tmp_path: Path) -> None:
+        with pytest.raises(DataDirectoryInvalid, match=rf"^{tmp_path} holds no ledger; make one .* --data {tmp_path}$"):
+            open_data(tmp_path)
+
     @pytest.mark.parametrize("change", [{"format": "other"}, {"genesis_timestamp_s": -5}, {"genesis_timestamp_s": "x"}])
     def test_a_marker_that_says_something_else_is_refused(self, made: Path, change: dict[str, object]) -> None:
         marker = made / "data.json"

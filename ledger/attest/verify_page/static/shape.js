@@ -27,12 +27,17 @@ export function checkShape(schema, value, at = "") {
   return CHECKS[schema.type](schema, value, at);
 }
 
+/** What a verifier is given, by the formats: files are easily mixed up. */
+const FILES = { "sla-ledger/bundle/v1": "a bundle", "sla-ledger/opening/v1": "an opening", "sla-ledger/trust/v1": "a trust file" };
+
 /** A document of a schema; throws BadInput that says which document is not of it. */
 export function readShape(schema, value, what) {
   try {
     checkShape(schema, value);
   } catch (error) {
-    throw new BadInput(`the ${what} is not of its format: ${error.message}`);
+    const isA = Object.hasOwn(FILES, value?.format) ? FILES[value.format] : null;
+    const why = isA === null || isA.endsWith(what) ? error.message : `this is ${isA}`;
+    throw new BadInput(`the ${what} is not of its format: ${why}`);
   }
   return value;
 }
