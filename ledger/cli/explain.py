@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +92,16 @@ def _of_bundle(path: Path, opening: Path | None, *, all_windows: bool, tell: Any
     try:
         agreement = Agreement.from_document(document["agreement"])
         held = Holdings(windows=None if windows is None else _windows(agreement, issued, windows))
-        return explanation_of(agreement, issued, held, all_windows=all_windows, progress=tell)
-    except (LookupError, TypeError, ValueError, ArithmeticError, SlaLedgerError) as error:
+        found = explanation_of(agreement, issued, held, all_windows=all_windows, progress=tell)
+        # What is no trace may show only where its figures are written.
+        with redirect_stdout(io.StringIO()):
+            print_explanation(found)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, SlaLedgerError) as error:
         # A trace is bound by `verify`, not by the bundle's shape.
         raise DocumentInvalid(
             f"{path}: statement.payload.trace: is not the trace of a credit under these terms ({error})", file=str(path)
         ) from error
+    return found
 
 
 def _windows(agreement: Agreement, issued: Mapping[str, Any], opening: Mapping[str, Any]) -> list[dict[str, Any]]:

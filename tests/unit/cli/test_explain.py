@@ -94,6 +94,23 @@ def test_a_trace_that_is_none_is_named_not_a_traceback(
     assert "statement.payload.trace" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("base", {"": None}), ("combined_bps", {}), ("cap", "no"), ("tier_amount", {"denominator": "1"})],
+)
+def test_a_member_of_the_trace_that_nobody_can_print_is_named(
+    member: str, value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = json.loads((VECTORS / "bundle.json").read_text())
+    bundle["statement"]["payload"]["trace"][member] = value
+    path = tmp_path / "bundle.json"
+    path.write_bytes(canonical_bytes(bundle))
+    assert main(["explain", str(path)]) == 2
+    shown = capsys.readouterr()
+    assert "statement.payload.trace: is not the trace" in shown.err
+    assert not shown.out
+
+
 def test_a_file_that_is_no_bundle_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.json").write_text("{}")
     assert main(["explain", str(tmp_path / "x.json")]) == 2
