@@ -11,7 +11,7 @@ import pytest
 from ledger.attest.crypto.signing import SigningKey, save_key
 from ledger.cli.main import main
 from ledger.domain.record.canonical import canonical_bytes
-from ledger.domain.record.naming import attestation_stream, credit_lines_stream
+from ledger.domain.record.naming import agreement_stream, attestation_stream, credit_lines_stream
 from ledger.store.database import SqliteDatabase
 from ledger.wiring.marker import DATA_FORMAT
 from tests.conformance.samples import (
@@ -41,7 +41,8 @@ def data(tmp_path: Path) -> Path:
     database = SqliteDatabase(folder / "ledger.db", StepClock(), SeededRandomness(1))
     day = {"of": NEXT, "period": "2023-12-20/P1D", "start_ns": "1703030400000000000"}
     streams = {
-        "any": [agreement(), statement(), violation("closed")],
+        agreement_stream(SLA_ID): [agreement()],
+        "any": [statement(), violation("closed")],
         attestation_stream(FIRST): [attestation(FIRST), anchor(FIRST)],
         credit_lines_stream(FIRST): [line_issued(1), line_issued(2)],
         "later": [restatement(), statement(day=1)],
