@@ -167,6 +167,7 @@ dt { color: var(--_muted); }
   .now { justify-items: start; }
   .now .standing { max-width: none; text-align: start; }
   .states, .turn { justify-content: flex-start; }
+  .turn .muted { flex-basis: 100%; order: 1; }
   .row > summary { grid-template-columns: 1rem minmax(0, 1fr); }
   .row > summary > :not(.main) { grid-column: 2; justify-self: start; }
   .row dl { grid-template-columns: minmax(0, 1fr); padding-inline-start: 2.9rem; }
