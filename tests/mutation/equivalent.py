@@ -27,6 +27,7 @@ _CHARACTERS = "what is stripped is single characters"
 _NOTHING_KEPT = "what has no part in its scope was paid nothing"
 _SAVES_LOOKING = "where nothing is asked of the periods none is refused; looking at them all takes longer"
 _SAVES_READING = "the same is found by reading more, which takes longer"
+_SHORT_WAY = "type(row) is RequestRow and self._low_ns <= row.started_at_ns < self._high_ns and row.service == service"
 _PATTERN = "the pattern holds no more characters than that"
 
 EQUIVALENT = (
@@ -237,6 +238,41 @@ EQUIVALENT = (
         "terms/where.py",
         "return int(value) if value.isdigit() else json.loads(value, parse_float=Decimal)",
         "value.isdigit() -> False",
+        _SAVES_READING,
+    ),
+    Same(
+        "facts/evaluation.py",
+        'scope = (tenant, agreement.source, str(period or ""))',
+        "or -> and",
+        "ids are told apart within one evaluation, and nobody sees what they are told apart by",
+    ),
+    Same(
+        "facts/evaluation.py",
+        "self._start_ns = self._end_ns = self._low_ns = self._high_ns = self._step_ns = 0",
+        "0 -> 1",
+        "before its period is known nothing lies in it",
+    ),
+    Same(
+        "facts/evaluation.py",
+        'self._outcomes: array[int] | list[int] = array("I") if self._key_shift == OUTCOME_BITS else []',
+        "self._key_shift == OUTCOME_BITS -> False",
+        "a list holds the same in more memory",
+    ),
+    Same("facts/evaluation.py", "if self._selects:", "self._selects -> True", _SAVES_READING),
+    Same(
+        "facts/evaluation.py",
+        "self._take_spans(self._within)",
+        "self._take_spans(self._within) -> pass",
+        _SAVES_READING,
+    ),
+    Same("facts/evaluation.py", "if self._has_gaps:", "self._has_gaps -> True", _SAVES_READING),
+    Same("facts/evaluation.py", "if self._rule.repeats:", "self._rule.repeats -> True", _SAVES_READING),
+    Same("facts/evaluation.py", f"if {_SHORT_WAY}:", f"{_SHORT_WAY} -> False", _SAVES_READING),
+    Same("facts/evaluation.py", f"if {_SHORT_WAY}:", "<= -> <", _SAVES_READING),
+    Same(
+        "facts/evaluation.py",
+        "if self.period is None or not self._partial or not self._conflicts:",
+        "or -> and",
         _SAVES_READING,
     ),
     *(

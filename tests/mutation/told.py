@@ -14,7 +14,9 @@ BESIDE = {
     "compensation": ("test_credit_documents", "test_scope_caps"),
     "compensation_terms": ("test_compensation", "test_credit_documents", "test_charges", "test_scope_caps"),
     "credit_lines": ("test_charges", "test_scope_caps"),
-    "evaluation": ("test_columns", "test_excluded_windows", "test_identity", "test_outcome", "test_where"),
+    "evaluation": (
+        *("test_columns", "test_excluded_windows", "test_identity", "test_joined_logs", "test_outcome", "test_where"),
+    ),
     "incident_rules": ("test_lost_time",),
     "largest_credit": ("test_refused_agreements",),
     "lost_time": ("test_scope_caps",),

@@ -82,8 +82,7 @@ class Evaluator:
         self._book = self._ids or IdentityBook(*scope)
         self._fixed = period is not None
         self._last_found: Period | None = None
-        self._start_ns = self._end_ns = self._low_ns = self._high_ns = 0
-        self._step_ns = 1
+        self._start_ns = self._end_ns = self._low_ns = self._high_ns = self._step_ns = 0
         self._starts_ns = array("q")
         # Only grades need more than the 32 bits that keep a million requests small.
         self._key_shift = self._rule.bits
@@ -364,7 +363,7 @@ class Evaluator:
         so far. ``failed`` is the outcome of its new body, were it a failure."""
         earlier_ns, outcome = self._starts_ns[slot], self._outcomes[slot]
         first_ns = min(start_ns, earlier_ns, key=lambda at_ns: (self._gaps.outcome(at_ns) > 0, at_ns))
-        if self._selects:
+        if self._failed_as:
             failed = self._failed_as[slot] = self._failed_as[slot] | failed
         failed = self._gaps.outcome(first_ns) or failed
         self._tally[(earlier_ns - self._start_ns) // self._step_ns << self._key_shift | outcome] -= 1

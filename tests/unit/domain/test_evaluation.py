@@ -10,6 +10,7 @@ from ledger.domain.rows.observation import Reason, RequestRow, RowRejection, Ver
 from ledger.domain.terms.agreement import Agreement
 from ledger.domain.terms.period_names import period_named
 from ledger.domain.time.interval import Interval
+from ledger.domain.windows.exclusions import Excluded, Exclusion, Ruled, Ruling
 from ledger.domain.windows.window import MAX_COUNT, Cell, Window, WindowState
 from ledger.errors import ImplausibleCounts
 from tests.unit.domain.samples import DAY_NS, HOUR_NS, agreement, put, row
@@ -81,6 +82,7 @@ def test_without_availability_a_failed_request_counts_nowhere_and_is_no_clause_s
     assert totals(evaluator) == [(1, 1), (1, 1)]
     for index in (None, 0, 1):
         assert not any(evaluator.excluded_requests(index).values())
+    assert not any(sum(each.by_clause.values()) for each in evaluator.left_out())
 
 
 def test_without_availability_each_clause_still_tells_what_it_took_out() -> None:
@@ -88,6 +90,19 @@ def test_without_availability_each_clause_still_tells_what_it_took_out() -> None
     evaluator.add_all([row("a", code=500), row("b", code=429), row("c", code=429), row("d", code=-100, at_s=3600)])
     assert evaluator.excluded_requests() == {"rate-limit": 2, "client": 1}
     assert evaluator.excluded_requests(1) == {"rate-limit": 0, "client": 1}
+    assert [each.by_clause for each in evaluator.left_out()[:2]] == [
+        {"rate-limit": 2, "client": 0},
+        {"rate-limit": 0, "client": 1},
+    ]
+
+
+def test_an_exclusion_is_told_of_every_window_that_it_touches_by_a_nanosecond() -> None:
+    span = Interval(DAY_NS + HOUR_NS - 1, DAY_NS + 2 * HOUR_NS + 1)
+    ruled = Ruled(Exclusion("t-1", "maintenance", span, None, "ops"), Ruling.HONOURED, span, "")
+    evaluator = Evaluator(TERMS, PERIOD, excluded=Excluded((ruled,), ((span, 0),)))
+    evaluator.add_all([row("a", at_s=3600), row("b", at_s=3601), row("c", at_s=7201)])
+    told = {at: each.by_exclusion for at, each in enumerate(evaluator.left_out()) if each.by_exclusion}
+    assert told == {0: {"t-1": 0}, 1: {"t-1": 2}, 2: {"t-1": 0}}
 
 
 @pytest.mark.parametrize("indicator", ["availability", "first_token_latency"])
@@ -124,7 +139,26 @@ def test_rows_outside_the_scope_are_rejected(item: RequestRow, reason: Reason) -
     result = evaluator.add(item)
     assert isinstance(result, RowRejection)
     assert (result.reason, evaluator.counts.rejected) == (reason, {reason: 1})
+    assert evaluator.other_periods == {}
     assert totals(evaluator) == [(0, 0)] * 3
+
+
+def test_rows_of_other_services_are_counted_by_name_of_the_first_hundred() -> None:
+    evaluator = Evaluator(TERMS, PERIOD)
+    evaluator.add_all([row(f"r{at}", service=f"s{at}") for at in range(102)])
+    evaluator.add_all([row("again", service="s99"), row("late", service="s101")])
+    assert evaluator.other_services == {f"s{at}": 1 + (at == 99) for at in range(100)}
+    refused = evaluator.add(row("r", service="s" * 99))
+    assert isinstance(refused, RowRejection)
+    assert (refused.field, refused.message) == ("service", f"'{'s' * 80}' is not the service 'example-chat'")
+
+
+def test_a_row_of_another_time_is_told_what_it_lies_outside_of() -> None:
+    told = [Evaluator(TERMS, period).add(row(at_s=10**8)) for period in (PERIOD, None)]
+    assert [(each.field, each.message) for each in told if isinstance(each, RowRejection)] == [
+        ("started_at", "lies outside the period 2023-06-14/P1D"),
+        ("started_at", "lies outside every period of the agreement"),
+    ]
 
 
 def test_a_complete_log_without_rows_is_idle_not_missing() -> None:
@@ -140,10 +174,61 @@ def test_with_spans_only_windows_that_they_hold_whole_are_observed() -> None:
     assert observed == [1, 2]
     assert (evaluator.counts.accepted, evaluator.counts.rejected) == (2, {Reason.OUTSIDE_SPAN: 1})
     assert totals(evaluator)[0] == (1, 1)
+    assert evaluator.uncounted_requests() == 1
+
+
+SECOND_HOUR = Interval(DAY_NS + HOUR_NS, DAY_NS + 2 * HOUR_NS)
+LAST_HOUR = Interval(DAY_NS + 23 * HOUR_NS, DAY_NS + 24 * HOUR_NS)
+UNREAD = RowRejection(3, Reason.MALFORMED, "", "no JSON")
+
+
+def test_a_row_that_could_not_be_read_is_counted_and_given_back() -> None:
+    evaluator = Evaluator(TERMS, PERIOD)
+    assert evaluator.add(UNREAD) is UNREAD
+    evaluator.add_all([UNREAD, row()])
+    assert (evaluator.counts.accepted, evaluator.counts.rejected) == (1, {Reason.MALFORMED: 2})
+
+
+def test_a_row_lies_in_one_of_the_spans_declared_for_its_batch_and_later_ones_need_not() -> None:
+    evaluator = Evaluator(TERMS, PERIOD)
+    evaluator.add_all([row("a", at_s=3600), row("b", at_s=86_399), row("c")], within=[SECOND_HOUR, LAST_HOUR])
+    assert (evaluator.counts.accepted, evaluator.counts.rejected) == (2, {Reason.OUTSIDE_SPAN: 1})
+    assert evaluator.add(row("c")) is Verdict.ACCEPTED
+
+
+def test_rows_lie_in_what_is_declared_of_them_whatever_is_observed() -> None:
+    spans = [Interval(DAY_NS, DAY_NS + 24 * HOUR_NS)]
+    evaluator = Evaluator(TERMS, PERIOD, spans=spans, declared=[SECOND_HOUR])
+    refused = evaluator.add(row("a"))
+    assert isinstance(refused, RowRejection)
+    assert (refused.reason, refused.field) == (Reason.OUTSIDE_SPAN, "started_at")
+    assert refused.message == "lies outside the spans declared complete"
+    assert evaluator.add(row("b", at_s=3600)) is Verdict.ACCEPTED
+    assert all(window.state is WindowState.OBSERVED for window in evaluator.windows())
+
+
+def test_every_batch_is_told_the_windows_whose_counts_stand_on_its_rows() -> None:
+    """Those of its own rows, and of an id in conflict all that any of its bodies is in, whichever batch brought it."""
+    evaluator = Evaluator(TERMS, PERIOD)
+    evaluator.add(row("alone", at_s=3600))
+    evaluator.add_all([row("a"), row("b", at_s=5 * 3600)])
+    evaluator.add_all([row("a", at_s=9 * 3600), row("b", at_s=5 * 3600), row("alone", at_s=2 * 3600)])
+    evaluator.add_all([row("c", at_s=7 * 3600), row("a", at_s=8 * 3600)])
+    evaluator.add_all([row("d", at_s=3 * 3600)])
+    assert evaluator.reaches() == [{0, 5, 8, 9}, {0, 1, 2, 5, 8, 9}, {0, 7, 8, 9}, {3}]
+
+
+def test_a_conflict_counts_where_it_began_outside_excluded_time() -> None:
+    span = Interval(DAY_NS, DAY_NS + HOUR_NS)
+    ruled = Ruled(Exclusion("t-1", "maintenance", span, None, "ops"), Ruling.HONOURED, span, "")
+    evaluator = Evaluator(TERMS, PERIOD, excluded=Excluded((ruled,), ((span, 0),)))
+    evaluator.add_all([row("a", at_s=7200), row("a", at_s=60)])
+    assert [(at, each.cells[0]) for at, each in enumerate(evaluator.windows()) if not each.empty] == [(2, Cell(0, 1))]
 
 
 def test_the_period_is_that_of_the_rows_and_others_are_told() -> None:
     evaluator = Evaluator(TERMS)
+    assert (evaluator.windows(), evaluator.left_out(), evaluator.uncounted_requests()) == ((), [], 0)
     evaluator.add_all([row("a"), row("b", at_s=86_400), row("c", at_s=10**8), row("d", service="x", at_s=-90_000)])
     assert str(evaluator.period) == "2023-06-14/P1D"
     assert {str(period): count for period, count in evaluator.other_periods.items()} == {"2023-06-15/P1D": 1, "None": 1}

@@ -199,6 +199,18 @@ def test_repeats_are_told_by_the_failures_that_are_selected() -> None:
     assert totals(judged(of, *rows)) == totals(judged(of, *rows, distinct=True)) == [(0, 1), (1, 2)]
 
 
+def test_a_failure_that_one_objective_selects_is_a_repeat_to_it_alone() -> None:
+    azure = {**UPTIME, "repeat_window": "PT5M"}
+    rows = [line("a", code=500, input_tokens=5000), line("b", code=500, at="08:01:00", input_tokens=5000)]
+    for distinct in (False, True):
+        assert totals(judged(terms({**azure, "where": SHORT}, azure), *rows, distinct=distinct)) == [(0, 0), (0, 1)]
+
+
+def test_columns_reach_the_windows_of_their_rows() -> None:
+    rows = [line("a"), line("b", at="09:30:00"), line("c", at="23:59:59")]
+    assert judged(terms(TTFT), *rows, distinct=True).reaches() == [{8, 9, 23}]
+
+
 # --- rows that cannot be used --------------------------------------------------------------------
 
 
