@@ -13,14 +13,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from itertools import count
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from ledger.app.ports.store import Database, Transaction
 from ledger.errors import SlaLedgerError, StorageUnavailable
+from ledger.store.database import SqliteDatabase
 from ledger.store.postgres import PostgresDatabase
 from tests.conformance.samples import SeededRandomness, StepClock
 from tests.support.interleaved import HURRY, Interleaved, Turn
 from tests.support.postgres import ROLE_PREFIX
+from tests.support.sqlite import with_schema
 from tests.unit.app.conftest import Desk
 from tests.unit.app.test_stages import runner
 
@@ -30,8 +33,8 @@ Ended: TypeAlias = tuple[str, ...]
 
 TRY_AGAIN = {"version_conflict", "storage_unavailable", "not_sequenced_yet", "not_yet"}
 _NEVER = 10**6
-_OF_ITS_OWN = {"at_ns", "old_secret_until_ns", "block_hash", "telemetry_root", "r8", "s"}
-"""Members that follow from the time or from a salt."""
+_OF_ITS_OWN = {"at_ns", "old_secret_until_ns", "block_hash", "telemetry_root", "r8", "s", "seq"}
+"""Members that follow from the time, from a salt or from what other tenants do."""
 _EVENT_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -52,6 +55,19 @@ def meetings_on(url: str) -> Iterator[Meetings]:
     opened = [
         SequencedBeforeReading(each, StepClock(), SeededRandomness(seed), role_prefix=ROLE_PREFIX, migrated=True)
         for seed, each in enumerate((url, f"{url}?{HURRY}"))
+    ]
+    yield Meetings(*opened)
+    for database in opened:
+        database.close()
+
+
+@contextmanager
+def meetings_in(path: Path) -> Iterator[Meetings]:
+    """Over one SQLite file, where the other one waits from the beginning of a transaction to its end."""
+    with_schema(path)
+    opened = [
+        SqliteDatabase(path, StepClock(), SeededRandomness(seed), busy_timeout_ms=wait_ms, migrated=True)
+        for seed, wait_ms in enumerate((10_000, 1))
     ]
     yield Meetings(*opened)
     for database in opened:
@@ -122,7 +138,10 @@ class _Prepared:
             events = [event for event in tx.events.since(self.start, limit=10**6) if event.tenant == self.tenant]
             work = tx.outbox.entries(states=["pending", "parked", "done"], limit=10**6)
         places = {event.id: f"{event.stream}@{event.version}" for event in events}
-        lines = [f"{places[event.id]} {event.type} {json.dumps(_plain(event.payload))}" for event in events]
+        lines = [
+            f"{places[event.id]} {event.type} {json.dumps(_plain(None if event.erased else event.payload))}"
+            for event in events
+        ]
         lines += [f"{each.stage} of {each.event_id} is {each.state}" for each in work if each.event_id in places]
         return sorted(_EVENT_ID.sub(lambda found: places.get(found[0], "?"), line) for line in lines)
 
