@@ -62,9 +62,11 @@ class SqlChainTransactions:
         self._change((_transaction.tx_hash == tx_hash) & (_transaction.block_hash == block_hash), state=state)
 
     def dropped(self, tx_hash: str, *, block_hash: str) -> None:
-        known = self.by_hash(tx_hash)
-        if known.block_hash == block_hash:
-            self._change(_at(known), **_IN_NO_BLOCK, state="submitted")
+        place = _at(self.by_hash(tx_hash))
+        # Held: the block that somebody notes meanwhile would be taken back with this one.
+        for each in self._all(self._rows(place).with_for_update()):
+            if (each.tx_hash, each.block_hash) == (tx_hash, block_hash):
+                self._change(place, **_IN_NO_BLOCK, state="submitted")
 
     def superseded(self, tx_hash: str) -> None:
         self._change(_at(self.by_hash(tx_hash)), **_IN_NO_BLOCK, state="failed")

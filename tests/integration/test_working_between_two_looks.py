@@ -4,11 +4,13 @@ looks."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import pytest
+from sqlalchemy.event import listen, remove
 
 from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.facts.telemetry import RawTelemetry, record_telemetry
@@ -17,9 +19,11 @@ from ledger.app.settlement.attestations import prove_statement
 from ledger.app.settlement.statements import issued_event
 from ledger.app.webhooks.desk import WebhookDesk
 from ledger.app.work.outbox import OutboxRunner, Stage
+from ledger.errors import VersionConflict
 from ledger.ingest.registry import read_telemetry
 from tests.conformance.samples import StepClock, erasable, window, windows
-from tests.support.interleaved import Interleaved
+from tests.conformance.test_working_rows import TRANSACTION
+from tests.support.interleaved import Interleaved, Turn
 from tests.support.meetings import Act, Meetings, meetings_in, meetings_on, settle
 from tests.support.postgres import Server
 from tests.support.settled import ForgingAttestor
@@ -171,3 +175,78 @@ def test_one_process_looks_at_a_chain_at_a_time(meetings: Meetings) -> None:
         assert len(taken) == 1
         if not interleaved.turn.came:
             break
+
+
+@contextmanager
+def before_statement(database: Any, at: int, meanwhile: Callable[[], object]) -> Iterator[Turn]:
+    """As ``Interleaved``, but before the statements of the store themselves."""
+    turn = Turn(meanwhile, at)
+
+    def look(*_: Any) -> None:
+        turn.look()
+
+    listen(database._app, "before_cursor_execute", look)
+    try:
+        yield turn
+    finally:
+        remove(database._app, "before_cursor_execute", look)
+        turn.ended()
+
+
+def test_a_block_that_is_noted_while_another_is_taken_back_stays(postgres_url: str) -> None:
+    here, elsewhere = "0x" + "0a" * 32, "0x" + "0b" * 32
+    with meetings_on(postgres_url) as meetings:
+        for at in count(1):
+            sent = replace(TRANSACTION, chain_id=at, tx_hash=f"0x{at:064x}")
+            with meetings.database.begin() as tx:
+                tx.chain.add(sent)
+                tx.chain.included(sent.tx_hash, block_number=4, block_hash=here)
+
+            def note(name: str = sent.tx_hash) -> None:
+                with meetings.hurried.begin() as tx:
+                    tx.chain.included(name, block_number=5, block_hash=elsewhere)
+
+            with before_statement(meetings.database, at, note) as turn, meetings.database.begin() as tx:
+                tx.chain.dropped(sent.tx_hash, block_hash=here)
+            if not turn.came:
+                break
+            with meetings.database.read() as tx:
+                assert tx.chain.by_hash(sent.tx_hash).block_hash == elsewhere
+    assert at > 3
+
+
+def test_a_follower_is_moved_on_by_one(postgres_url: str) -> None:
+    with meetings_on(postgres_url) as meetings:
+        for at in count(1):
+            moved: list[str] = []
+
+            def advance(database: Any, name: str = f"f{at}", moved: list[str] = moved) -> None:
+                with suppress(VersionConflict), database.begin() as tx:
+                    tx.followers.advance(name, before=0, now=3)
+                    moved.append(name)
+
+            with before_statement(meetings.database, at, lambda advance=advance: advance(meetings.hurried)) as turn:  # type: ignore[misc]
+                advance(meetings.database)
+            assert len(moved) == 1
+            if not turn.came:
+                break
+    assert at > 2
+
+
+def test_a_secret_has_one_value(postgres_url: str) -> None:
+    with meetings_on(postgres_url) as meetings:
+        for at in count(1):
+            kept: list[bytes] = []
+
+            def put(database: Any, value: bytes, name: str = f"s{at}", kept: list[bytes] = kept) -> None:
+                with suppress(VersionConflict), database.begin() as tx:
+                    tx.secrets.put(name, value)
+                    kept.append(value)
+
+            with before_statement(meetings.database, at, lambda put=put: put(meetings.hurried, b"2")) as turn:  # type: ignore[misc]
+                put(meetings.database, b"1")
+            with meetings.database.read() as tx:
+                assert kept == [tx.secrets.get(f"s{at}")]
+            if not turn.came:
+                break
+    assert at > 3

@@ -33,6 +33,7 @@ from ledger.errors import (
 )
 from ledger.store.memory import MemoryDatabase
 from tests.conformance.samples import SLA_ID, START_NS, SeededRandomness, StepClock, statement, violation
+from tests.support.interleaved import Interleaved
 
 URL = "https://billing.example/hooks"
 FINANCE = Principal("finance key", "alice", ROLE_SCOPES[Role.FINANCE])
@@ -168,6 +169,8 @@ class TestEndpoints:
         with desk.database.begin() as tx:
             set_state(tx, made[0].id, "removed", reason=None, by="finance key", now_ns=START_NS)
         desk.register(request="one more")
+        # The last one that fitted is no other one when it is asked for again.
+        assert desk.register(request="one more").id == desk.register(request="one more").id
 
     def test_nobody_registers_for_what_they_may_not_see(self, desk: Desk) -> None:
         with pytest.raises(AccessDenied, match="sla:read:violations"):
@@ -269,6 +272,19 @@ class TestDelivery:
             set_state(tx, endpoint.id, state, reason=None, by="x", now_ns=START_NS)
         desk.deliver(event_id)
         assert desk.sent == []
+
+    @pytest.mark.parametrize("state", ["removed", "disabled"])
+    def test_one_that_goes_while_others_are_told_holds_nobody_up(self, desk: Desk, state: str) -> None:
+        going, other = desk.register(request="r1", url=f"{URL}/1"), desk.register(request="r2", url=f"{URL}/2")
+
+        def go() -> None:
+            with desk.database.begin() as tx:
+                set_state(tx, going.id, state, reason=None, by="finance key", now_ns=START_NS)
+
+        # After the look at who wants to know.
+        database: Any = Interleaved(desk.database, go, 2)
+        Courier(desk.post, _sign, desk.clock).deliver(database, desk.issue())
+        assert [url for url, _, _ in desk.sent] == [other.url]
 
     def test_attempts_go_on_with_growing_pauses_and_end(self, desk: Desk) -> None:
         endpoint, event_id = desk.register(), desk.issue()
