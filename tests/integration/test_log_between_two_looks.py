@@ -12,6 +12,7 @@ import pytest
 from ledger.app.access import ROLE_SCOPES, Principal, Role
 from ledger.app.log.checkpoints import NoWitnesses, sign_checkpoint
 from ledger.app.log.log_keys import log_keys, rotate_log_key
+from ledger.app.log.restore_guard import RestoreGuard
 from ledger.app.ports.store import Database
 from ledger.app.webhooks.delivery import queue_deliveries
 from ledger.app.webhooks.desk import WebhookDesk
@@ -19,7 +20,7 @@ from ledger.app.work.outbox import Stage
 from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
 from ledger.merkle.checkpoint import open_checkpoint
 from ledger.merkle.key_history import key_at
-from tests.conformance.samples import LOG_KEY, START_NS, SeededRandomness, StepClock, statement, windows
+from tests.conformance.samples import LOG_KEY, START_NS, MemoryPin, SeededRandomness, StepClock, statement, windows
 from tests.support.interleaved import HURRY, Interleaved, Turn
 from tests.support.postgres import ROLE_PREFIX, SequencedAfterCommit
 from tests.unit.app.witnessing import Log
@@ -77,6 +78,21 @@ def test_whoever_signs_while_the_key_is_rotated_signs_with_the_key_of_the_size(
     assert len(found) > len(tries)
     for size, note in found:
         open_checkpoint(note.encode(), LOG_KEY.key.name, [key_at(keys, size)], verify)
+
+
+def test_a_size_that_another_process_went_past_is_left_out(databases: tuple[Database, Database]) -> None:
+    """Of two machines, each with a pin of its own."""
+    database, hurried = databases
+    log = Log()
+
+    def sign(each: Database) -> None:
+        with hurried.begin() as tx:
+            tx.events.append("s", windows(1), expected_version=None)
+        sign_checkpoint(each, log, NoWitnesses(), RestoreGuard(MemoryPin()))
+
+    assert sum(1 for _ in at_every_look(database, sign, lambda at: sign(hurried))) == 3
+    with database.read() as tx:
+        assert tx.log.checkpoint_size() == tx.log.size()
 
 
 @pytest.mark.parametrize("listened", [False, True])
