@@ -51,10 +51,13 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             cell.rjust(width) if is_right else cell.ljust(width)
             for cell, width, is_right in zip(line, widths, right, strict=True)
         ]
-        coloured = [
-            click.style(text, fg=_COLOURS.get(text.strip())) if text.strip() in _COLOURS else text for text in padded
-        ]
-        click.echo("  ".join(coloured).rstrip())
+        click.echo("  ".join(map(_coloured, padded)).rstrip())
+
+
+def _coloured(cell: str) -> str:
+    """The word alone, so that no blanks stay behind the last one of a line."""
+    word = cell.strip()
+    return cell.replace(word, click.style(word, fg=_COLOURS[word])) if word in _COLOURS else cell
 
 
 _said_at = 0.0

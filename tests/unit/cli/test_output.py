@@ -73,3 +73,14 @@ def test_what_nobody_sees_is_written_out_in_texts_and_documents() -> None:
         "a\\u000ab": ["c\\u001b[2K", ["\\u202ed", 7, None]]
     }
     assert output.visible("Größe 1 €") == "Größe 1 €"
+
+
+def test_a_line_of_a_table_ends_with_its_last_word_coloured_or_not(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_table(("verdict", "state"), [("breached", "met"), ("met", "breached"), ("metered", "")])
+    assert capsys.readouterr().out.splitlines() == [
+        "verdict   state",
+        "--------  --------",
+        "breached  met",
+        "met       breached",
+        "metered",
+    ]
