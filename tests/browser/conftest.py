@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +20,7 @@ from typing import Any, Literal, NoReturn
 import httpx
 import pytest
 import yaml
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, expect, sync_playwright
 
 from ledger.app.agreements.registering import load_agreement
 from ledger.app.facts.observations import record_observations
@@ -35,7 +36,9 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 HOSTILE = '<img src=x onerror="window.pwned=1"></script><script>window.pwned=1</script>'
-WAIT_MS = 15_000
+WAIT_MS = 60_000
+"""For what a page does at once, on a machine that has other things to do."""
+expect.set_options(timeout=WAIT_MS)
 
 
 @dataclass
@@ -339,6 +342,14 @@ def make_reader(chromium: Browser, served: Served) -> Iterator[MakeReader]:
 @pytest.fixture
 def reader(make_reader: MakeReader) -> Reader:
     return make_reader()
+
+
+def awaited(page: Page, done: Callable[[], bool]) -> None:
+    """Let the browser go on until something is seen of it here."""
+    give_up = time.monotonic() + WAIT_MS / 1000
+    while not done():
+        assert time.monotonic() < give_up, "it did not come about in time"
+        page.wait_for_timeout(20)
 
 
 @dataclass

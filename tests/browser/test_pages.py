@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Gate, MakeReader, Reader
+from tests.browser.conftest import Gate, MakeReader, Reader, awaited
 
 pytestmark = pytest.mark.slow
 
@@ -77,10 +77,7 @@ def test_silent_renewal_in_a_frame(reader: Reader, gate: Gate) -> None:
     reader.page.evaluate("() => { window.token = 'guest 2'; }")
     frame.get_by_role("button", name="Refresh").click()
     expect(frame.locator(".foot .status")).to_have_text("")
-    deadline = 50
-    while gate.seen[-1] != "guest 2" and (deadline := deadline - 1):
-        reader.page.wait_for_timeout(50)
-    assert gate.seen[-1] == "guest 2"
+    awaited(reader.page, lambda: gate.seen[-1] == "guest 2")
     expect(frame.locator(".credits details").first).to_have_attribute("open", "")
 
 

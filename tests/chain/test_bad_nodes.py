@@ -39,8 +39,9 @@ def faulty(node: Anvil) -> Iterator[FaultyRpc]:
 @pytest.mark.parametrize("seed", range(3))
 def test_statements_are_recorded_once_through_a_bad_node(node: Anvil, settled: Settled, seed: int) -> None:
     with faulty_rpc(node.url, seed) as faulty:
-        chain = impatient(chain_of(node, settled.database, url=faulty.url))
+        chain = chain_of(node, settled.database, url=faulty.url)
         proofs = [settled.prove(n, chain.anchor) for n in range(3)]
+        impatient(chain)
         faulty.share = 0.12
         attempts = sum(_attempts(settled, proof, chain) for proof in proofs * 2)
         print(f"seed {seed}: {attempts} attempts, {len(faulty.committed)} faults of {sorted(set(faulty.committed))}")
@@ -114,9 +115,9 @@ def test_a_node_that_gives_receipts_of_others_and_old_nonces_costs_time_only(nod
     with faulty_rpc(node.url, 1) as between, settled.database.read() as tx:
         (deployment,) = (each.tx_hash for each in tx.chain.of_chain(31337))
         first = node.call("eth_getTransactionReceipt", deployment)
-        between.reshape = confused
-        through = impatient(chain_of(node, settled.database, url=between.url))
+        through = chain_of(node, settled.database, url=between.url)
         proofs = [settled.prove(n, through.anchor) for n in range(2)]
+        between.reshape = confused
         for proof in proofs * 2:
             _attempts(settled, proof, through)
     assert all(lied[method] for method in ("eth_getTransactionReceipt", "eth_getTransactionCount")), lied

@@ -51,7 +51,7 @@ def signer() -> Iterator[HttpSigner]:
 
 def remote(node: Anvil, settled: Settled, signer: HttpSigner) -> RpcChain:
     """The chain of a process that holds the deployer's key and not the issuer's."""
-    issuer = RemoteAccount(signer.url, ACCOUNTS.issuer.address, timeout_s=2)
+    issuer = RemoteAccount(signer.url, ACCOUNTS.issuer.address)
     accounts = ChainAccounts(ACCOUNTS.deployer, issuer)
     return RpcChain(settled.database, accounts, ChainSettings(node.url), StepClock())
 

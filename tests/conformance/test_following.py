@@ -72,7 +72,7 @@ def test_a_subscription_past_the_end_waits_there_and_skips_nothing(database: Any
     reader.start()
     for version in range(2, 8):
         database.append("windows/a", windows(1), expected_version=version)
-    for _ in range(200):
+    for _ in range(1200):
         if len(seen) == 4:
             break
         done.wait(0.05)

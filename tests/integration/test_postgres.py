@@ -95,7 +95,7 @@ def test_a_transaction_held_open_while_others_commit_is_not_skipped(database: Po
             database.append("windows/early", windows(1), expected_version=version)
             assert database.sequence_once() == 1
     assert database.sequence_once() == 1
-    for _ in range(200):
+    for _ in range(1200):
         if len(reader) == 6:
             break
         done.wait(0.05)

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from ledger.attest.proving.node_toolchain import NodeToolchain
 from ledger.attest.verify_page import assembly
+from tests.browser.conftest import WAIT_MS
 from tests.support.node_packages import TOOLCHAIN, NodePackagesMissing, installed
 
 MANY = 40
@@ -130,7 +131,7 @@ def opened(chromium: Browser, page_file: Path, **options: Any) -> Checker:
     """The page from disk, in a context without a network."""
     context = chromium.new_context(**{"offline": True, "locale": "en-US"} | options)
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(WAIT_MS)
     checker = Checker(context, page)
     context.on("request", lambda request: checker.requests.append(request.url))
     page.on("console", lambda said: checker.complaints.append(said.text))
