@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from ledger.attest.crypto.field import require_bytes, require_element
@@ -116,6 +117,12 @@ def _in_subgroup(point: Point) -> bool:
     xx, yy = x * x, y * y
     if (_A * xx + yy - 1 - _D * xx * yy) % SCALAR_ORDER:
         return False
+    return _of_subgroup_order(point)
+
+
+@lru_cache(maxsize=64)
+def _of_subgroup_order(point: Point) -> bool:
+    """The last answers are kept: a collector's key is asked for again with each of its signatures."""
     return _multiply(SUBGROUP_ORDER, point) == IDENTITY
 
 
