@@ -27,6 +27,8 @@ _CHARACTERS = "what is stripped is single characters"
 _NOTHING_KEPT = "what has no part in its scope was paid nothing"
 _SAVES_LOOKING = "where nothing is asked of the periods none is refused; looking at them all takes longer"
 _SAVES_READING = "the same is found by reading more, which takes longer"
+_FAILS_TO_ONE = "any(self._rule.fails(each, index) for index, _ in self._rule.repeats)"
+_NOT_THE_LAST = "self._last_found is None or instant_ns not in self._last_found.interval"
 _SHORT_WAY = "type(row) is RequestRow and self._low_ns <= row.started_at_ns < self._high_ns and row.service == service"
 _PATTERN = "the pattern holds no more characters than that"
 
@@ -265,6 +267,14 @@ EQUIVALENT = (
         "self._take_spans(self._within) -> pass",
         _SAVES_READING,
     ),
+    Same("facts/evaluation.py", "if outcome in failed:", "outcome in failed -> True", _SAVES_READING),
+    Same(
+        "facts/evaluation.py",
+        f"each for each in set(outcomes) if {_FAILS_TO_ONE}",
+        f"{_FAILS_TO_ONE} -> True",
+        _SAVES_READING,
+    ),
+    Same("facts/evaluation.py", f"if {_NOT_THE_LAST}:", f"{_NOT_THE_LAST} -> True", _SAVES_READING),
     Same("facts/evaluation.py", "if self._has_gaps:", "self._has_gaps -> True", _SAVES_READING),
     Same("facts/evaluation.py", "if self._rule.repeats:", "self._rule.repeats -> True", _SAVES_READING),
     Same("facts/evaluation.py", f"if {_SHORT_WAY}:", f"{_SHORT_WAY} -> False", _SAVES_READING),

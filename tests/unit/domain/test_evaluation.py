@@ -218,6 +218,22 @@ def test_every_batch_is_told_the_windows_whose_counts_stand_on_its_rows() -> Non
     assert evaluator.reaches() == [{0, 5, 8, 9}, {0, 1, 2, 5, 8, 9}, {0, 7, 8, 9}, {3}]
 
 
+def test_an_id_in_conflict_is_uncounted_only_where_no_body_of_it_is_observed() -> None:
+    evaluator = Evaluator(TERMS, PERIOD, spans=[SECOND_HOUR], declared=())
+    evaluator.add_all([row("a"), row("a", at_s=3601), row("b"), row("b", at_s=7200), row("c", at_s=7200)])
+    assert totals(evaluator)[0] == (0, 1)
+    assert evaluator.uncounted_requests() == 2
+
+
+def test_repeats_are_told_where_windows_are_observed() -> None:
+    def change(plain: dict[str, Any]) -> None:
+        put(plain, "objectives.0.repeat_window", "PT5M")
+
+    evaluator = Evaluator(agreement(change), PERIOD, spans=[SECOND_HOUR], declared=())
+    evaluator.add_all([row(f"r{at_s}", at_s=at_s, code=500) for at_s in (3500, 3600, 3660)])
+    assert totals(evaluator)[0] == (0, 1)
+
+
 def test_a_conflict_counts_where_it_began_outside_excluded_time() -> None:
     span = Interval(DAY_NS, DAY_NS + HOUR_NS)
     ruled = Ruled(Exclusion("t-1", "maintenance", span, None, "ops"), Ruling.HONOURED, span, "")
