@@ -13,15 +13,17 @@ import pytest
 from sqlalchemy.event import listen, remove
 
 from ledger.app.access import ROLE_SCOPES, Principal, Role
+from ledger.app.chain.roots import Batches, RootPolicy
 from ledger.app.facts.telemetry import RawTelemetry, record_telemetry
 from ledger.app.log.erasure import erase_payload
 from ledger.app.settlement.attestations import prove_statement
 from ledger.app.settlement.statements import issued_event
 from ledger.app.webhooks.desk import WebhookDesk
 from ledger.app.work.outbox import OutboxRunner, Stage
+from ledger.domain.record.naming import batches_stream
 from ledger.errors import VersionConflict
 from ledger.ingest.registry import read_telemetry
-from tests.conformance.samples import StepClock, erasable, window, windows
+from tests.conformance.samples import StepClock, erasable, signed_checkpoint, window, windows
 from tests.conformance.test_working_rows import TRANSACTION
 from tests.support.interleaved import Interleaved, Turn
 from tests.support.meetings import Act, Meetings, meetings_in, meetings_on, settle
@@ -158,6 +160,32 @@ def test_work_is_handed_out_once(meetings: Meetings) -> None:
         if not interleaved.turn.came:
             break
     assert at > 2
+
+
+def test_a_batch_is_formed_once(meetings: Meetings) -> None:
+    tenant: Any = meetings.database.of_tenant("batches")
+    desk = replace(proving(), database=tenant, randomness=meetings.randomness)
+    for act in (issued, settle, prove):
+        act(desk)
+    with meetings.database.read() as tx:
+        size, root = tx.log.size(), tx.log.root(tx.log.size())
+    with meetings.database.begin() as tx:
+        tx.log.save_checkpoint(size, root, signed_checkpoint(size, root))
+    for at in count(1):
+        # Each target has batches of its own.
+        def form(database: Any, target: str = str(at)) -> None:
+            Batches(database, desk.attestor, desk.clock, [target], RootPolicy(after_s=0, most=1)).form_due()
+
+        interleaved = Interleaved(meetings.database, lambda form=form: form(meetings.hurried), at)  # type: ignore[misc]
+        form(interleaved)
+        with meetings.database.read() as tx:
+            events = list(tx.events.stream(batches_stream(str(at))))
+            work = tx.outbox.entries(states=["pending"], limit=10**6)
+        assert [event.type for event in events] == ["batch_formed"]
+        assert [each.stage for each in work if each.event_id == events[0].id] == [Stage.PUBLISH_FURTHER]
+        if not interleaved.turn.came:
+            break
+    assert at > 4
 
 
 def test_one_process_looks_at_a_chain_at_a_time(meetings: Meetings) -> None:
