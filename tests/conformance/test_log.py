@@ -52,6 +52,16 @@ def test_sizes_across_the_edges_of_tiles(database: AnyDatabase) -> None:
                 verify_consistency(old, size, tx.log.root(old), root, tx.log.consistency_proof(old, size))
 
 
+def test_who_holds_the_log_is_told_its_size(database: AnyDatabase) -> None:
+    fill(database, [3])
+    with database.begin() as tx:
+        assert tx.log.hold() == tx.log.size() == 3
+        tx.events.append("windows/a", windows(1), expected_version=None)
+    fill(database, [2])
+    with database.read() as tx:
+        assert tx.log.size() == 6
+
+
 @pytest.mark.slow
 def test_a_third_level_of_tiles(database: AnyDatabase) -> None:
     leaves = fill(database, [1, 65_534, 1, 3, 700])

@@ -180,6 +180,15 @@ def test_two_sequencers_do_not_wait_for_each_other(database: PostgresDatabase) -
     require_one_history(database)
 
 
+def test_while_somebody_holds_the_log_nothing_comes_into_it(database: PostgresDatabase) -> None:
+    database.append("windows/a", windows(1), expected_version=0)
+    with database.begin() as tx:
+        assert tx.log.hold() == 0
+        assert database.sequence_once() == 0
+    assert database.sequence_once() == 1
+    require_one_history(database)
+
+
 def test_without_its_lock_a_second_sequencer_still_cannot_fork_the_log(database: PostgresDatabase) -> None:
     """The compare-and-swap is the fence: who read an old size writes nothing."""
     database.append("windows/a", windows(2), expected_version=0)
