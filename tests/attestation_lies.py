@@ -275,6 +275,8 @@ ATTESTATION_LIES: dict[str, tuple[str, ...]] = {
         f"{_STATEMENTS}::test_only_parties_record",
     ),
     "a re-randomised proof that is sent first": (
+        "chain/test_recorded_by_the_customer.py::test_a_proof_that_the_customer_made_of_ours_is_in_the_bundle",
+        "chain/test_recorded_by_the_customer.py::test_a_recording_with_bytes_behind_it_is_no_anchor",
         "contracts/test_front_running.py::test_an_observer_who_is_faster_gains_nothing",
         "contracts/test_front_running.py::test_a_party_that_is_faster_records_the_same_statement_once",
     ),

@@ -9,12 +9,13 @@ import pytest
 from ledger.anchor.chain import Statement
 from ledger.app.chain.anchoring import _load, _record
 from ledger.attest.checks import statement_checks as checks
-from ledger.attest.checks.evm_tx import decode_transaction
+from ledger.attest.crypto.evm_tx import decode_transaction
 from ledger.errors import ChainUnavailable
 from ledger.wiring.chain import RpcChain
 from tests.chain.conftest import ACCOUNTS, chain_of, recordings
 from tests.chain.test_asking_a_node import Recorded
 from tests.chain.test_watching import CUSTOMER_ACCOUNT, of_customer
+from tests.contracts.trapdoor import rerandomise
 from tests.support.anvil import Anvil
 from tests.support.faulty_rpc import faulty_rpc
 from tests.support.settled import Settled
@@ -121,6 +122,42 @@ def test_fields_that_do_not_hash_to_the_transaction_are_not_taken(
     assert settled.events(proof, "anchor_confirmed") == []
     settled.confirm(proof, chain.anchor, 1)
     assert len(settled.events(proof, "anchor_confirmed")) == 1
+
+
+def record_otherwise(node: Anvil, settled: Settled, chain: RpcChain, proof: str, *, factor: int, more: bytes) -> bytes:
+    """The customer records the statement with a proof made of the ledger's own, and bytes behind it; that proof."""
+    with settled.database.read() as tx:
+        recording = _load(tx, tx.events.by_id(proof).payload, settled.attestor).recording
+    given = (bytes.fromhex(recording.sla_id[2:]), recording.start_ns, recording.end_ns, 1, 1, 0, bytes(32))
+    other = rerandomise(recording.proof, factor)
+    call = chain.anchor._chain.record_call(Statement(*given, recording.circuit_id, recording.signals, other))
+    node.fund(CUSTOMER_ACCOUNT.address)
+    fields = {"chainId": 31337, "nonce": 0, "value": 0, "to": call.to, "gas": call.gas_limit, "gasPrice": 10**10}
+    signed = CUSTOMER_ACCOUNT.sign_transaction({**fields, "data": call.data + more})
+    node.call("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+    return other
+
+
+def test_a_proof_that_the_customer_made_of_ours_is_in_the_bundle(
+    node: Anvil, settled: Settled, chain: RpcChain
+) -> None:
+    """The bundle showed another proof than its own transaction, and so never verified."""
+    proof = settled.prove(0, chain.anchor)
+    register(node, settled, chain, proof)
+    other = record_otherwise(node, settled, chain, proof, factor=7, more=b"")
+    settled.confirm(proof, chain.anchor, 1)
+    recorded = Recorded(node, chain, settled, proof, 0)
+    assert recorded.case.bundle["proof"]["proof"] == other.hex()
+    assert signer(recorded) == CUSTOMER_ACCOUNT.address
+    checks.proof(recorded.case)
+
+
+def test_a_recording_with_bytes_behind_it_is_no_anchor(node: Anvil, settled: Settled, chain: RpcChain) -> None:
+    proof = settled.prove(0, chain.anchor)
+    register(node, settled, chain, proof)
+    record_otherwise(node, settled, chain, proof, factor=1, more=b"!")
+    settled.confirm(proof, chain.anchor, 1)
+    assert Recorded(node, chain, settled, proof, 0).case.bundle["anchor"] is None
 
 
 @pytest.mark.parametrize("kind", ["legacy", "access list", "names no chain"])

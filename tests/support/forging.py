@@ -15,9 +15,8 @@ from typing import Any
 from eth_account import Account
 
 from ledger.app.bundles.building import signing_message
-from ledger.attest.checks import evm_tx
 from ledger.attest.checks.case import Case
-from ledger.attest.crypto import babyjub
+from ledger.attest.crypto import babyjub, evm_tx
 from ledger.attest.crypto.pair import OneProof
 from ledger.attest.crypto.signing import NoteKey
 from ledger.domain.credits.restatement import carries_proof

@@ -30,11 +30,11 @@ from ledger.app.settlement.sealing import load_salts
 from ledger.app.settlement.statements import issued_event
 from ledger.attest.checks.bundle_schema import TRUST_FORMAT
 from ledger.attest.checks.case import Case
-from ledger.attest.checks.evm_tx import PUBLISH_SIGNATURE
 from ledger.attest.checks.probe_checks import telemetry_signature_holds
 from ledger.attest.commitments.inputs import CircuitInputs
 from ledger.attest.crypto import babyjub
 from ledger.attest.crypto.batch import Batch, log_id
+from ledger.attest.crypto.evm_tx import PUBLISH_SIGNATURE
 from ledger.attest.crypto.keccak import keccak256, keccak_text
 from ledger.attest.crypto.signing import NoteKey, SigningKey, verify
 from ledger.attest.crypto.verification_key import VerificationKey, parse_verification_key

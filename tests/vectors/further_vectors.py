@@ -10,7 +10,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ledger.attest.checks import evm_tx
 from ledger.attest.checks.case import Case
 from ledger.attest.checks.opening import windows_opened
 from ledger.attest.commitments import statement, telemetry
@@ -23,7 +22,7 @@ from ledger.attest.commitments.incident_credit import (
     total_commit,
 )
 from ledger.attest.commitments.statement import Context
-from ledger.attest.crypto import babyjub
+from ledger.attest.crypto import babyjub, evm_tx
 from ledger.attest.crypto.batch import Batch, batch_node, log_id
 from ledger.attest.crypto.keccak import keccak256
 from ledger.attest.crypto.pair import OneProof, statement_name

@@ -13,7 +13,6 @@ from web3 import Web3
 from ledger.anchor.abi import contract_build
 from ledger.app.bundles.building import signing_message
 from ledger.attest.checks import verification
-from ledger.attest.checks.evm_tx import keccak256
 from ledger.attest.commitments import statement, telemetry
 from ledger.attest.commitments.model import PeriodClaim, evaluate
 from ledger.attest.commitments.statement import Context, Signals, State, Summary
@@ -21,6 +20,7 @@ from ledger.attest.commitments.telemetry import WindowCounts
 from ledger.attest.commitments.terms import AttestedObjective, AttestedTerms, AttestedTier
 from ledger.attest.crypto import babyjub
 from ledger.attest.crypto.batch import Batch, batch_node, batch_root, log_id
+from ledger.attest.crypto.evm_tx import keccak256
 from ledger.attest.crypto.groth16 import check_proof
 from ledger.attest.crypto.pair import OneProof, statement_name
 from ledger.attest.crypto.poseidon import poseidon, sponge, tag

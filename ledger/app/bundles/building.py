@@ -89,7 +89,12 @@ def build_bundle(tx: Transaction, statement_id: str, *, vkey: str, sign: Sign, a
     }
     if proof_event is not None:
         bundle |= _proof(tx, issued, proof_event.payload, document)
-    if roots := bundle_roots(tx, statement, proof_event, attestor):
+    recorded: dict[str, Any] = {}
+    if bundle["anchor"] is not None and anchor_event is not None and "raw_transaction" in anchor_event.payload:
+        recorded = _as_recorded(bundle, attestor)
+        bundle |= recorded
+    # The leaf under a root is that of the statement with this ledger's own proof.
+    if not recorded.keys() - {"anchor"} and (roots := bundle_roots(tx, statement, proof_event, attestor)):
         bundle["roots"] = roots
     if announced := _announcements(tx, statement, terms, size):
         bundle["announcements"] = announced
@@ -219,6 +224,20 @@ def _proof(
         total_salt = str(salts.total) if committed else None
         found["incident_proof"] = {**_shown_proof(tx, proof["incident_proof"]), "credit_salt": total_salt}
     return found
+
+
+def _as_recorded(bundle: Mapping[str, Any], attestor: Attestor) -> dict[str, Any]:
+    """Members of a bundle by what another party's transaction records.
+
+    Who sees a proof can make another of it that shows the same, and a party may be the first to record that: then it is
+    the proof of the bundle. There is no anchor where a reader could not tell what is recorded.
+    """
+    names = [name for name in ("proof", "incident_proof") if name in bundle]
+    found = [each.hex() for each in attestor.recorded_proofs(bytes.fromhex(bundle["anchor"]["raw_transaction"]))]
+    if len(found) != len(names):
+        return {"anchor": None}
+    changed = zip(names, found, strict=True)
+    return {name: {**bundle[name], "proof": each} for name, each in changed if bundle[name]["proof"] != each}
 
 
 def _shown_proof(tx: Transaction, proof: Mapping[str, Any]) -> dict[str, Any]:

@@ -125,6 +125,11 @@ class Attestor(Protocol):
         """The statement as a leaf of a batch root."""
         ...
 
+    def recorded_proofs(self, raw_transaction: bytes) -> tuple[bytes, ...]:
+        """The proofs that a signed transaction has the registry record, one or two; none where it is no recording, or
+        one that says more."""
+        ...
+
     def batch_root(self, leaves: Sequence[bytes]) -> bytes:
         """The root over leaves, in any order; zeros where there is none."""
         ...

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from ledger.attest.checks import evm_tx
 from ledger.attest.checks.case import Case, require
 from ledger.attest.checks.chain_checks import Anchorage, asked_line, quantity
 from ledger.attest.checks.json_rpc import Ask
 from ledger.attest.checks.log_checks import signed_checkpoint
 from ledger.attest.checks.report import CHAIN, UNREADABLE, Line, Outcome
+from ledger.attest.crypto import evm_tx
 from ledger.attest.crypto.batch import batch_node, batch_root, log_id
 from ledger.attest.crypto.keccak import address_word
 from ledger.domain.record.canonical import canonical_bytes

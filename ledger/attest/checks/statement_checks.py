@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from ledger.app.agreements.registering import require_notice_signatures, require_signatures
 from ledger.app.bundles.building import signing_message
-from ledger.attest.checks import evm_tx
 from ledger.attest.checks.case import Case, require
 from ledger.attest.checks.credit_checks import credit_by_totals, credit_with_incidents, recorded_charges
 from ledger.attest.checks.exclusion_checks import require_excluded
@@ -20,7 +19,7 @@ from ledger.attest.checks.incident_checks import (
 from ledger.attest.commitments import statement as formats
 from ledger.attest.commitments import telemetry
 from ledger.attest.commitments.attestation_context import sla_id
-from ledger.attest.crypto import babyjub, signing
+from ledger.attest.crypto import babyjub, evm_tx, signing
 from ledger.attest.crypto.groth16 import check_proof
 from ledger.domain.attested import BLOCK_WINDOWS, TEST_CHAIN_IDS
 from ledger.domain.credits.claims import accepts_until_ns

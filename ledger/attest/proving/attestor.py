@@ -14,6 +14,7 @@ from ledger.attest.commitments.incident_credit import INCIDENTS_CIRCUIT, evaluat
 from ledger.attest.commitments.inputs import CircuitInputs, circuit_inputs
 from ledger.attest.commitments.model import PeriodClaim, evaluate
 from ledger.attest.crypto.batch import NO_STATEMENTS, Batch, batch_node
+from ledger.attest.crypto.evm_tx import decode_transaction, recorded_proofs
 from ledger.attest.crypto.pair import OneProof, pair_id, statement_name
 from ledger.attest.proving.circuits import Circuit
 from ledger.attest.proving.prover import Groth16Prover, PublicSignals
@@ -121,6 +122,9 @@ class CircuitAttestor:
             None if second is None else OneProof(second.circuit_id, second.signals, second.proof),
         )
         return name.leaf(recording.signals[2])
+
+    def recorded_proofs(self, raw_transaction: bytes) -> tuple[bytes, ...]:
+        return recorded_proofs(decode_transaction(raw_transaction))
 
     def _prover(self, circuit: str) -> Groth16Prover:
         try:

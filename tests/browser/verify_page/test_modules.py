@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ledger.attest.checks.evm_tx import decode_transaction
 from ledger.attest.commitments.agreement_terms import attested_terms
 from ledger.attest.commitments.attestation_context import sla_id
+from ledger.attest.crypto.evm_tx import decode_transaction
 from ledger.domain.credits.settlement import attestability
 from ledger.domain.record.canonical import canonical_bytes
 from ledger.domain.terms.agreement import Agreement

@@ -10,9 +10,9 @@ import pytest
 from eth_account import Account
 
 from ledger.attest.checks.case import Case
-from ledger.attest.checks.evm_tx import PUBLISH_SIGNATURE
 from ledger.attest.checks.verification import Exit
 from ledger.attest.crypto.batch import Batch, log_id
+from ledger.attest.crypto.evm_tx import PUBLISH_SIGNATURE
 from ledger.attest.crypto.keccak import keccak256, keccak_text, uint_word
 from ledger.domain.record.canonical import canonical_bytes
 from ledger.merkle.checkpoint import parse_checkpoint

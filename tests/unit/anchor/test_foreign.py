@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.anchor.foreign import signed_bytes
-from ledger.attest.checks.evm_tx import decode_transaction
+from ledger.attest.crypto.evm_tx import decode_transaction
 
 ADDRESSES = st.binary(min_size=20, max_size=20).map(to_checksum_address)
 WORDS = st.binary(min_size=32, max_size=32)

@@ -12,7 +12,7 @@ from web3.exceptions import ContractCustomError
 
 from ledger.anchor.abi import ContractName, contract_build
 from ledger.anchor.reverts import refusal, revert_data
-from ledger.attest.checks.evm_tx import RECORD_SIGNATURE
+from ledger.attest.crypto.evm_tx import RECORD_SIGNATURE
 from ledger.resources import resource_dir
 
 NOT_PARTY = keccak(text="NotParty(bytes32,address)")[:4] + encode(

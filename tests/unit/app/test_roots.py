@@ -15,11 +15,11 @@ from ledger.app.chain.roots import Batches, RootPolicy, publish_batch
 from ledger.app.ports.evidence import RootPublisher, Standing
 from ledger.app.work.outbox import Stage
 from ledger.attest.checks.case import Case
-from ledger.attest.checks.evm_tx import PUBLISH_SIGNATURE
 from ledger.attest.checks.report import Line, Outcome
 from ledger.attest.checks.root_checks import root_lines
 from ledger.attest.checks.verification import read_bundle, verify_bundle
 from ledger.attest.crypto.batch import Batch, log_id
+from ledger.attest.crypto.evm_tx import PUBLISH_SIGNATURE
 from ledger.attest.crypto.keccak import keccak_text
 from ledger.attest.crypto.signing import SigningKey
 from ledger.domain.record.events import NewEvent

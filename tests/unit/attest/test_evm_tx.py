@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.anchor.abi import contract_build
-from ledger.attest.checks.evm_tx import (
+from ledger.attest.crypto.evm_tx import (
     Recording,
     SignedTransaction,
     decode_transaction,
     record_calldata,
+    recorded_proofs,
     require_records,
 )
+from ledger.attest.crypto.pair import OneProof
 from ledger.domain.attested import SCALAR_ORDER
 from ledger.errors import AttestationValueInvalid, SlaLedgerError, TransactionInvalid
 from tests.vectors import outsider_chain
@@ -443,3 +445,13 @@ def test_other_values_are_named(other: dict[str, Any], named: str) -> None:
 def test_values_that_fit_no_word_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(AttestationValueInvalid):
         record_calldata(replace(RECORDING, **wrong))
+
+
+def test_the_proofs_of_a_recording_are_read_from_its_calldata_and_from_no_other() -> None:
+    second = OneProof(b"\x04" * 32, RECORDING.signals, bytes(range(255, -1, -1)))
+    pair = record_calldata(replace(RECORDING, incidents=second))
+    calls = {record_calldata(RECORDING): (RECORDING.proof,), pair: (RECORDING.proof, second.proof)}
+    for data, proofs in calls.items():
+        assert recorded_proofs(decode_transaction(signed(data=data))) == proofs
+        for other in (data + b"\0", data[:-1], b"\0" + data[1:], b""):
+            assert recorded_proofs(decode_transaction(signed(data=other))) == ()

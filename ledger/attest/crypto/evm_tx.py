@@ -167,6 +167,17 @@ def record_calldata(recording: Recording) -> bytes:
     return keccak_text(RECORD_PAIR_SIGNATURE)[:4] + b"".join([*words, *_proof_words(recording.incidents)])
 
 
+def recorded_proofs(transaction: SignedTransaction) -> tuple[bytes, ...]:
+    """The proofs of 256 bytes that a transaction hands to the registry, one or two; none where it records nothing, or
+    says more than a recording does."""
+    words_before = {RECORD_SIGNATURE: (14,), RECORD_PAIR_SIGNATURE: (14, 29)}
+    for signature, before in words_before.items():
+        data = transaction.data
+        if data[:4] == keccak_text(signature)[:4] and len(data) == 4 + 32 * before[-1] + 256:
+            return tuple(data[4 + 32 * at : 4 + 32 * at + 256] for at in before)
+    return ()
+
+
 def _proof_words(proof: OneProof) -> list[bytes]:
     signals = [uint_word(signal, 256, "signal") for signal in proof.signals]
     return [bytes32_word(proof.circuit_id, "circuit_id"), *signals, proof.proof]
