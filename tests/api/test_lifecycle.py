@@ -24,8 +24,12 @@ from tests.support.deployment import example_terms
 Client = TestClient[Any]
 
 
+TODAY = datetime.now(UTC).date()
+"""Also where midnight comes while the tests run."""
+
+
 def day(offset: int) -> str:
-    return str((datetime.now(UTC) + timedelta(days=offset)).date())
+    return str(TODAY + timedelta(days=offset))
 
 
 EFFECTIVE = {"from": day(-40), "until": day(400)}

@@ -15,8 +15,12 @@ from tests.unit.app.conftest import signed_agreement
 pytestmark = pytest.mark.slow
 
 
+TODAY = datetime.now(UTC).date()
+"""Also where midnight comes while the tests run."""
+
+
 def day(offset: int) -> str:
-    return str((datetime.now(UTC) + timedelta(days=offset)).date())
+    return str(TODAY + timedelta(days=offset))
 
 
 def write(path: Path, **changes: Any) -> str:
