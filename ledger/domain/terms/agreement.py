@@ -161,7 +161,7 @@ class Agreement:
         """RFC 8785 bytes of the unsigned document."""
         return canonical_bytes(self.unsigned_document)
 
-    @property
+    @cached_property
     def doc_sha256(self) -> bytes:
         return hashlib.sha256(self.canonical).digest()
 
