@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -51,6 +52,18 @@ def require_one_history(database: PostgresDatabase) -> list[StoredEvent]:
         assert tx.log.size() == len(events)
         assert tx.log.root(len(events)) == naive_root([leaf_hash(event.entry) for event in events])
     return events
+
+
+def meet(postgres_url: str, *rivals: threading.Thread) -> None:
+    """Start them, and return once each of them waits for a transaction that is open here."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    for rival in rivals:
+        rival.start()
+    give_up = time.monotonic() + 60
+    with psycopg.connect(postgres_url, autocommit=True) as looking:
+        while looking.execute(waiting).fetchone() != (len(rivals),):
+            assert time.monotonic() < give_up, "they never met"
+            time.sleep(0.01)
 
 
 def test_the_one_character_that_no_text_of_it_may_have_is_bad_input(database: PostgresDatabase) -> None:
@@ -189,7 +202,9 @@ def test_while_somebody_holds_the_log_nothing_comes_into_it(database: PostgresDa
     require_one_history(database)
 
 
-def test_without_its_lock_a_second_sequencer_still_cannot_fork_the_log(database: PostgresDatabase) -> None:
+def test_without_its_lock_a_second_sequencer_still_cannot_fork_the_log(
+    postgres_url: str, database: PostgresDatabase
+) -> None:
     """The compare-and-swap is the fence: who read an old size writes nothing."""
     database.append("windows/a", windows(2), expected_version=0)
     outcomes: list[Any] = []
@@ -202,13 +217,12 @@ def test_without_its_lock_a_second_sequencer_still_cannot_fork_the_log(database:
 
     from ledger.store import inbox
 
+    rival = threading.Thread(target=second)
     with database._sequencer.begin() as first:
         assert inbox.sequence_inbox(first, 1) == 2
         lock, inbox.LEADER_LOCK = inbox.LEADER_LOCK, 1
         try:
-            rival = threading.Thread(target=second)
-            rival.start()
-            rival.join(0.5)
+            meet(postgres_url, rival)
         finally:
             inbox.LEADER_LOCK = lock
     rival.join()
@@ -229,10 +243,7 @@ def test_writers_of_one_key_at_the_same_moment_write_once(postgres_url: str, dat
     with database.begin() as tx:
         first = tx.events.append("windows/a", windows(2), expected_version=0, idempotency_key="key")
         threads = [threading.Thread(target=retry, args=(events,)) for events in (windows(2), [window(9)])]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(0.3)
+        meet(postgres_url, *threads)
     for thread in threads:
         thread.join()
     other.close()
@@ -250,8 +261,7 @@ def test_writers_of_one_stream_at_the_same_moment_both_write_where_any_version_w
     with database.begin() as tx:
         tx.events.append("windows/a", windows(2), expected_version=None)
         rival = threading.Thread(target=lambda: other.append("windows/a", windows(1), expected_version=None))
-        rival.start()
-        rival.join(0.3)
+        meet(postgres_url, rival)
     rival.join()
     other.close()
     database.sequence_once()
