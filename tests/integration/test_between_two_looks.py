@@ -256,7 +256,8 @@ def countersign(desk: Desk) -> None:
 # --- who meets whom ---
 
 DISPUTE = {"carve_outs": [{"id": "dispute", "kind": "dispute", "reason": "both agree"}]}
-FACTS, LATE, LATER = facts(row("a"), failed("b", 3)), facts(failed("late", 4)), facts(failed("later", 5))
+FACTS, LATE, LATER = facts(row("a"), failed("b", 3)), facts(failed("late", 10)), facts(failed("later", 16))
+"""Each hour that failed is a violation of its own, and a later one takes from what the others are credited."""
 
 
 def plain(**terms: Any) -> Desk:
