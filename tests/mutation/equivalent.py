@@ -29,6 +29,7 @@ _SAVES_LOOKING = "where nothing is asked of the periods none is refused; looking
 _SAVES_READING = "the same is found by reading more, which takes longer"
 _FAILS_TO_ONE = "any(self._rule.fails(each, index) for index, _ in self._rule.repeats)"
 _NOT_THE_LAST = "self._last_found is None or instant_ns not in self._last_found.interval"
+_LOOKS_AGAIN = "looking_around and any(window.state is WindowState.NO_DATA for window in windows)"
 _SHORT_WAY = "type(row) is RequestRow and self._low_ns <= row.started_at_ns < self._high_ns and row.service == service"
 _PATTERN = "the pattern holds no more characters than that"
 
@@ -293,6 +294,18 @@ EQUIVALENT = (
             "a count that comes here is below 0 or above the largest",
         )
         for change in ("< -> <=", "0 -> 1")
+    ),
+    *(
+        Same(
+            "facts/joined_logs.py",
+            f"if {_LOOKS_AGAIN}:",
+            change,
+            "what is declared once more gives the same where nothing is missing; that takes longer",
+        )
+        for change in ("and -> or", "is -> is not", f"{_LOOKS_AGAIN} -> True")
+    ),
+    Same(
+        "events/upcast.py", "if event.schema > known.schema:", "> -> >=", "what is of the same version was given back"
     ),
     Same(
         "windows/window_columns.py",
