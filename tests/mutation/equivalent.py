@@ -30,6 +30,7 @@ _SAVES_READING = "the same is found by reading more, which takes longer"
 _FAILS_TO_ONE = "any(self._rule.fails(each, index) for index, _ in self._rule.repeats)"
 _NOT_THE_LAST = "self._last_found is None or instant_ns not in self._last_found.interval"
 _LOOKS_AGAIN = "looking_around and any(window.state is WindowState.NO_DATA for window in windows)"
+_BEGUN = "coming and coming[-1].start_ns <= start_ns"
 _SHORT_WAY = "type(row) is RequestRow and self._low_ns <= row.started_at_ns < self._high_ns and row.service == service"
 _PATTERN = "the pattern holds no more characters than that"
 
@@ -306,6 +307,28 @@ EQUIVALENT = (
     ),
     Same(
         "events/upcast.py", "if event.schema > known.schema:", "> -> >=", "what is of the same version was given back"
+    ),
+    *(
+        Same("windows/window_inputs.py", line, change, _SAVES_READING)
+        for line, change in (
+            (f"while {_BEGUN}:", f"{_BEGUN} -> False"),
+            (f"while {_BEGUN}:", "<= -> <"),
+            ("while coming and coming[-1].start_ns < end_ns:", "< -> <="),
+            ("if each.end_ns > end_ns:", "each.end_ns > end_ns -> True"),
+            ("if each.end_ns > end_ns:", "> -> >="),
+        )
+    ),
+    Same(
+        "windows/window_inputs.py",
+        "if each is None or each.start_ns > start_ns:",
+        "each is None or each.start_ns > start_ns -> False",
+        "nobody asks what covers a window that nothing covers",
+    ),
+    Same(
+        "windows/window_inputs.py",
+        "if best is None or _reach(each, end_ns) > _reach(best, end_ns):",
+        "> -> >=",
+        "no two declarations are alike",
     ),
     Same(
         "windows/window_columns.py",

@@ -19,6 +19,7 @@ BESIDE = {
     ),
     "incident_rules": ("test_lost_time",),
     "largest_credit": ("test_refused_agreements",),
+    "lifecycle": ("test_alignment",),
     "lost_time": ("test_scope_caps",),
     "credit_steps": ("test_explanation",),
     "objective": ("test_agreement", "test_alignment", "test_outages", "test_refused_agreements", "test_samples"),

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from operator import attrgetter
+from typing import NamedTuple
 
 from ledger.domain.time.interval import Interval, covered, union
 from ledger.domain.windows.window import Window, WindowState
@@ -64,8 +66,15 @@ def window_inputs(windows: Sequence[Window], batches: Sequence[Batch]) -> list[s
     return found
 
 
-_Declaration = tuple[int, int, str]
-"""End, start and batch of a declaration of completeness: sorted, the first to end come first."""
+class _Declaration(NamedTuple):
+    """A declaration of completeness, and the batch that it came with: sorted, the first to end come first."""
+
+    end_ns: int
+    start_ns: int
+    digest: str
+
+
+_START = attrgetter("start_ns")
 
 
 def _declarations(windows: Sequence[Window], batches: Sequence[Batch]) -> Iterable[Collection[str]]:
@@ -73,23 +82,25 @@ def _declarations(windows: Sequence[Window], batches: Sequence[Batch]) -> Iterab
 
     One walk over both, so that thousands of declarations which all began long ago cost each window nothing.
     """
-    declarations = {(span.end_ns, span.start_ns, batch.digest) for batch in batches for span in batch.declared}
-    coming = sorted(declarations, key=_start_ns, reverse=True)
+    declarations = {
+        _Declaration(span.end_ns, span.start_ns, batch.digest) for batch in batches for span in batch.declared
+    }
+    coming = sorted(declarations, key=_START, reverse=True)
     begun: list[_Declaration] = []
     for window in windows:
         start_ns, end_ns = window.interval.start_ns, window.interval.end_ns
-        while coming and _start_ns(coming[-1]) <= start_ns:
+        while coming and coming[-1].start_ns <= start_ns:
             heappush(begun, coming.pop())
         within = []
-        while begun and begun[0][0] < end_ns:
+        while begun and begun[0].end_ns < end_ns:
             within.append(heappop(begun))
         if begun:
-            yield (begun[0][2],)
+            yield (begun[0].digest,)
             continue
-        while coming and _start_ns(coming[-1]) < end_ns:
+        while coming and coming[-1].start_ns < end_ns:
             within.append(coming.pop())
         for each in within:
-            if each[0] > end_ns:
+            if each.end_ns > end_ns:
                 heappush(begun, each)
         yield _joined(within, start_ns, end_ns)
 
@@ -98,15 +109,15 @@ def _joined(declarations: Iterable[_Declaration], start_ns: int, end_ns: int) ->
     """The fewest declarations that cover a time together: on with the one that reaches farthest into it."""
     found = set[str]()
     best: _Declaration | None = None
-    for each in (*sorted(declarations, key=_start_ns), None):
-        while best is not None and (each is None or _start_ns(each) > start_ns):
-            if best[0] <= start_ns:
+    for each in (*sorted(declarations, key=_START), None):
+        while best is not None and (each is None or each.start_ns > start_ns):
+            if best.end_ns <= start_ns:
                 return ()
-            found.add(best[2])
-            start_ns = best[0]
+            found.add(best.digest)
+            start_ns = best.end_ns
             if start_ns >= end_ns:
                 return found
-        if each is None or _start_ns(each) > start_ns:
+        if each is None or each.start_ns > start_ns:
             return ()
         if best is None or _reach(each, end_ns) > _reach(best, end_ns):
             best = each
@@ -117,7 +128,3 @@ def _reach(declaration: _Declaration, end_ns: int) -> tuple[int, int, int, str]:
     """Sorted, one that reaches as far as another and is the first to end comes after it."""
     end, start, digest = declaration
     return min(end, end_ns), -end, -start, digest
-
-
-def _start_ns(declaration: _Declaration) -> int:
-    return declaration[1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ledger.domain.time.interval import Interval, covered, union
 from ledger.domain.windows.window import Window, WindowState
-from ledger.domain.windows.window_inputs import Batch, window_inputs
+from ledger.domain.windows.window_inputs import Batch, Conflict, window_inputs, with_conflicts
 
 STEP = 10
 DIGEST_BYTES = len('"",') + 64
@@ -56,6 +56,43 @@ def test_declarations_that_cover_a_window_together_are_all_named() -> None:
 def test_what_is_not_covered_has_no_data_and_names_only_rows() -> None:
     batches = [batch("a", {0}, (0, 9)), batch("b", set(), (11, 20))]
     assert window_inputs(grid(2, [Interval(0, 9), Interval(11, 20)]), batches) == [{"a"}, set()]
+
+
+def test_rows_show_nothing_complete_that_their_own_declarations_do_not_cover() -> None:
+    """Of two that have rows in a window each declared for half of it, the one that covers it whole is named, too."""
+    halves = [batch("a", {0}, (0, 5)), batch("b", {0}, (5, 10))]
+    assert window_inputs(grid(1), [*halves, batch("whole", set(), (0, 10))]) == [{"a", "b", "whole"}]
+
+
+def test_one_that_its_rows_show_complete_needs_no_other_whichever_comes_first() -> None:
+    """The shorter declaration would be named for a window that nobody's rows show to be complete."""
+    rows, half, short = batch("rows", {0}, (0, 30)), batch("half", {0}, (0, 5)), batch("short", set(), (0, 10))
+    for batches in ([rows, half, short], [half, rows, short]):
+        assert window_inputs(grid(1), batches) == [{"rows", "half"}]
+
+
+def test_of_two_that_reach_as_far_into_a_window_the_first_to_end_goes_on_with_it() -> None:
+    """And of two that end together the first to begin, of two that are alike the last by name."""
+    head, wide = batch("head", set(), (0, 4)), batch("wide", set(), (4, 30))
+    assert window_inputs(grid(1), [head, wide, batch("narrow", set(), (3, 20))]) == [{"head", "narrow"}]
+    assert window_inputs(grid(1), [head, batch("late", set(), (4, 20)), batch("early", set(), (2, 20))]) == [
+        {"head", "early"}
+    ]
+    assert window_inputs(grid(1), [head, batch("x", set(), (4, 20)), batch("y", set(), (4, 20))]) == [{"head", "y"}]
+
+
+def test_a_declaration_that_begins_where_a_window_ends_shows_nothing_of_it() -> None:
+    assert window_inputs(grid(2), [batch("a", set(), (0, 10)), batch("b", set(), (10, 20))]) == [{"a"}, {"b"}]
+
+
+def test_a_declaration_that_begins_within_a_window_goes_on_in_the_next() -> None:
+    parts = [batch("a", set(), (0, 4)), batch("b", set(), (4, 10)), batch("c", set(), (3, 20))]
+    assert window_inputs(grid(2), parts) == [{"a", "b"}, {"c"}]
+
+
+def test_what_becomes_of_an_id_in_conflict_stands_on_every_batch_that_brought_a_body() -> None:
+    conflict = Conflict({1, 7}, {0, 2}, set())
+    assert with_conflicts([{0}, {3}, {7}], [conflict]) == [{0, 1, 7}, {3}, {1, 7}]
 
 
 BATCHES = st.lists(
