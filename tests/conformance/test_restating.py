@@ -34,7 +34,7 @@ def work(desk: Desk, workers: int = 1) -> list[SlaLedgerError]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     return raised
 
 

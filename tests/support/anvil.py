@@ -23,7 +23,7 @@ from tests.support import node_packages
 from tests.support.ports import own_port
 
 HERE = Path(__file__).resolve().parent / "node"
-START_TIMEOUT_S = 30
+START_TIMEOUT_S = 60
 ETHER = 10**18
 RECORDED = (
     "0x"

@@ -16,7 +16,7 @@ import redis
 
 from tests.support.ports import own_port
 
-START_TIMEOUT_S = 20
+START_TIMEOUT_S = 60
 
 
 class RedisMissing(Exception):
@@ -47,7 +47,7 @@ class RedisServer:
         while True:
             try:
                 self.client().ping()
-            except redis.ConnectionError:
+            except (redis.ConnectionError, redis.TimeoutError):
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     self.kill()
                     said = (self._folder / "log").read_text()[-300:]
