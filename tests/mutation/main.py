@@ -32,6 +32,11 @@ def main(arguments: Sequence[str]) -> int:
     said = _parser().parse_args(arguments)
     started = time.monotonic()
     modules = list(dict.fromkeys(module for place in said.paths for module in _modules(place.resolve())))
+    if not said.tests:
+        untold = [module for module in modules if not telling(module)]
+        modules = [module for module in modules if module not in untold]
+        if untold:
+            print("no test file tells of:", *map(_short, untold), file=sys.stderr, flush=True)
     scores, wrong = Scores({}), list[str]()
     for at, module in enumerate(modules, 1):
         print(f"{at} of {len(modules)}: {_short(module)}", file=sys.stderr, flush=True)
