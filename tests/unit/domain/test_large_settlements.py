@@ -110,7 +110,7 @@ def test_long_slices_that_roll_by_a_window_cost_no_more_than_short_ones(state: W
         windows = tuple(Window(each.interval, state, (Cell(0, 0),) * 8) for each in windows)
     started_s = time.process_time()
     settle(terms, period, windows)
-    assert time.process_time() - started_s < 5
+    assert time.process_time() - started_s < 30
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(0, 30_000))
