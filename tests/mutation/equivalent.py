@@ -80,6 +80,12 @@ EQUIVALENT = (
         "what misses a target has at least one that was bad",
     ),
     Same("methods/downtime.py", "most = max(of_all, default=0)", "0 -> 1", "of no windows none is excluded"),
+    Same(
+        "money.py",
+        'return format_floored(value.numerator, value.denominator, 30).rstrip("0").removesuffix(".")',
+        "\"0\" -> '0~'",
+        _CHARACTERS,
+    ),
     Same("credits/proration.py", "_APART = 64", "64 -> 65", "whatever is not told apart by then is compared exactly"),
     Same(
         "credits/proration.py", "if len(keys) > wanted:", "> -> >=", "as many as are wanted are all taken, in any order"

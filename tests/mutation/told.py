@@ -27,7 +27,7 @@ BESIDE = {
     "samples": ("test_joined_logs",),
     "settlement": ("test_attestability",),
     "settlement_terms": ("test_claims",),
-    "tier_steps": ("test_scope_caps", "test_charges"),
+    "tier_steps": ("test_charges", "test_credit_documents", "test_explanation", "test_scope_caps"),
 }
 """By module: the files beside that of its own name, which tells most."""
 
