@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import Any
 
 from ledger.domain.credits.credit_steps import credit_steps
+from ledger.domain.credits.judged_units import Unit, units_of
+from ledger.domain.credits.method_words import METHOD_WORDS
 from ledger.domain.credits.verdict import Z_SQUARED_E18
-from ledger.domain.methods.judged_units import Unit, units_of
-from ledger.domain.methods.method_words import METHOD_WORDS
 from ledger.domain.methods.registry import METHODS, unit_of
 from ledger.domain.money import PARTS_PER_BILLION
 from ledger.domain.terms.agreement import Agreement

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.domain.credits.method_words import METHOD_WORDS
 from ledger.domain.credits.settlement import result_unit
 from ledger.domain.credits.verdict import ObjectiveState
-from ledger.domain.methods.method_words import METHOD_WORDS
 from ledger.domain.methods.series import runs
 from tests.unit.domain.methods.timeline import EXCLUDED, IDLE, NO_DATA, breaches, counts, measured, settled, terms
 
