@@ -199,6 +199,7 @@ LIES: Lies = {
     "the replaced signals left out": (_without("context", "prev_signals"), {"context", "anchor"}),
     "another replaced credit": (change("context.prev_signals.1", bumped), {"anchor"}),
     "signals of another statement": (change("context.prev_signals.2", bumped), {"context", "anchor"}),
+    "signals from other telemetry": (change("context.prev_signals.3", bumped), {"context", "anchor"}),
     "signals under other terms": (change("context.prev_signals.4", bumped), {"context", "anchor"}),
     "a version skipped": (issued("statement_version", 3), {"log inclusion", "restatement", "context", "anchor"}),
     "called the first version": (issued("statement_version", 1), {"log inclusion", "restatement"}),

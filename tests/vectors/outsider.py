@@ -183,13 +183,16 @@ class Bundle:
         return found
 
     @cached_property
+    def proved_before(self) -> list[Any]:
+        return [said for said in self.earlier if said["attestable"] and said["state"] == "settled"]
+
+    @cached_property
     def contexts(self) -> list[int]:
         """The ctx of every version with a proof up to this one, after the 0 before the first."""
         where = self.doc["context"]
         assert chain.is_address(where["registry"])
         found = [0]
-        proofs = [said for said in self.earlier if said["attestable"] and said["state"] == "settled"]
-        for version in range(1, len(proofs) + 2):
+        for version in range(1, len(self.proved_before) + 2):
             head = (keccak(b"sla-ledger/ctx/v1"), int(where["chain_id"]), where["registry"], self.terms.sla_id)
             versions = (self.issued["terms_version"], version, found[-1])
             found.append(int.from_bytes(keccak(words(*head, *self.period.span, *versions)), "big") >> 8)
@@ -384,6 +387,7 @@ class Bundle:
         assert signals[5] == poseidon(tag("base"), self.seal_key, base, int(self.doc["base"]["salt"]))
         if "prev_signals" in context:
             self.require_replaced(context["prev_signals"], previous)
+            assert context["prev_signals"][3] == self.proved_before[-1]["telemetry_root"]
         second = "prev_incident_signals" in context
         assert second == ("prev_signals" in context and rule_of(self.terms) is not None)
         if second:

@@ -138,6 +138,11 @@ class Case:
         return sum(carries_proof(issued) for issued in self.earlier)
 
     @cached_property
+    def replaced(self) -> Mapping[str, Any]:
+        """The payload of the version that the proof replaces, the last one before that carries a proof."""
+        return next(issued for issued in reversed(self.earlier) if carries_proof(issued))
+
+    @cached_property
     def previous_ctx(self) -> int:
         """The ctx of the version that the proof replaces, 0 for the first: each follows from the one before it."""
         previous = 0

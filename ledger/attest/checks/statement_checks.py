@@ -188,6 +188,8 @@ def context(case: Case) -> str:
         before = formats.Signals(*(int(signal) for signal in replaced))
         require(before.ctx == case.previous_ctx, "the replaced signals are of another statement")
         require(before.terms_hash == case.terms_hash, "the replaced signals are under other terms")
+        root = case.replaced["telemetry_root"]
+        require(str(before.telemetry_root) == root, "the replaced signals are from other telemetry than that version")
     require_replaced_credit(case, context)
     require(case.signals.ctx == case.ctx, "the proof is for another chain, registry, agreement, period or version")
     return "the proof is for this chain, registry, agreement, period and version"

@@ -148,9 +148,13 @@ export class Case {
     return events.map((event) => event.payload);
   }
 
-  /** How many of the earlier versions carry a proof: a proof counts the others not. */
+  /** The payloads of the earlier versions that carry a proof, oldest first: a proof counts the others not. */
+  get provedBefore() {
+    return this.earlier.filter((issued) => issued.attestable && issued.state === "settled");
+  }
+
   get proofsBefore() {
-    return this.earlier.filter((issued) => issued.attestable && issued.state === "settled").length;
+    return this.provedBefore.length;
   }
 
   /** The ctx of the version that the proof replaces, 0 for the first. */

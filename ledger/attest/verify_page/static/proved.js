@@ -19,6 +19,8 @@ export function context(found) {
     const before = readSignals(replaced);
     require(before.ctx === found.previousCtx, "the replaced signals are of another statement");
     require(before.termsHash === found.termsHash, "the replaced signals are under other terms");
+    const root = found.provedBefore.at(-1).telemetry_root;
+    require(String(before.telemetryRoot) === root, "the replaced signals are from other telemetry than that version");
   }
   requireReplacedCredit(found, given);
   require(found.signals.ctx === found.ctx, "the proof is for another chain, registry, agreement, period or version");
