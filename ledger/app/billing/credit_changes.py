@@ -152,11 +152,12 @@ def _held(tx: Transaction, line_id: str) -> tuple[str, list[StoredEvent]]:
     if statement_id is None:
         return "", []
     stream = credit_lines_stream(statement_id)
-    for issued in tx.events.stream(stream):
-        sla_id = issued.payload["sla_id"]
-        tx.identities.reserve(sla_id, timeline_of(tx, sla_id).newest.source)
-        return stream, list(tx.events.stream(stream))
-    return stream, []
+    issued = next(iter(tx.events.stream(stream)), None)
+    if issued is None:
+        return stream, []
+    sla_id = issued.payload["sla_id"]
+    tx.identities.reserve(sla_id, timeline_of(tx, sla_id).newest.source)
+    return stream, list(tx.events.stream(stream))
 
 
 def _subject(event: StoredEvent) -> str:
