@@ -1,5 +1,4 @@
-"""The facts that settle: one reader for each kind of log (``ledger.domain.terms.log_kinds``). To add one, add its
-module."""
+"""The facts that settle: a reader for each kind of log (``ledger.domain.terms.log_kinds``), each in its own module."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 One process looks at a contract at a time (``ledger.app.ports.chain.ChainLooks``), and it sends nothing but stored
 bytes. What can be taken back, such as a state, is noted at once. What cannot, such as an event of the log, follows
-from two looks in a row that say the same: one wrong answer of a node changes nothing for good."""
+from two looks in a row that say the same: one wrong answer of a node changes nothing for good.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 More good than all, a count below 0, more than the full score, an outage that ends before it begins: such a row blocks
 the settlement of its period (``ledger.domain.facts.samples``, ``ledger.domain.facts.feeds``). One event for the batch
 says which row, which source and which value. It is resolved once a usable row stands in its place, whether that came
-before or after; nothing else resolves it."""
+before or after; nothing else resolves it.
+"""
 
 from __future__ import annotations
 

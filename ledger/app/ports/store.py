@@ -205,7 +205,8 @@ class Identities(Protocol):
     """Which request ids a source has already reported, each with the digest of its first body.
 
     Its batches are remembered here, too (``ledger.app.facts.earlier_batches``), and samples of telemetry: with
-    ``telemetry`` as sla_id and the service as source."""
+    ``telemetry`` as sla_id and the service as source.
+    """
 
     def known(self, sla_id: str, source: str, ids: Sequence[bytes]) -> Mapping[bytes, frozenset[bytes]]:
         """Body digests seen for those of ``ids`` (16-byte digests) that were reported before."""

@@ -4,7 +4,8 @@ A block is sealed while its period runs, once its last window and the grace are 
 (``ledger.app.settlement.block_seals``), and what is left when the first statement is issued. A statement whose
 windows say something else replaces the blocks that they are in, each by an event with the reason, under a salt that
 was never used before. Base and credit get new salts with every version, so that an opened one tells nothing of
-another."""
+another.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A pin is the sha256 of a manifest (:mod:`ledger.attest.proving.ceremony_manifest`), which names the zkey, the
 circuit's sources and the verification key. Where a circuit is pinned nothing else proves it: a key that is not the
-pinned one is refused, and no development key takes its place."""
+pinned one is refused, and no development key takes its place.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 groth16py returns a proof even where the inputs break the circuit, and a program on PATH may answer anything. So a
 proof counts only after groth16py's verifier and the independent one of :mod:`ledger.attest.crypto.groth16` both say
-that it holds for these signals."""
+that it holds for these signals.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ class CircuitKey:
 
     ``manifest`` has the members format, name, circuit_id (hex), dev_unsafe, source_sha256, toolchain, files (name ->
     sha256 hex), setup_seconds; of a key from a ceremony see ``ledger.attest.proving.ceremony_keys``, and such a key
-    has a ``zkey`` and may have the circuit as ``witness_wasm``."""
+    has a ``zkey`` and may have the circuit as ``witness_wasm``.
+    """
 
     name: str
     verification_key: VerificationKey

@@ -1,19 +1,22 @@
 """From judged objectives to a credit, in exact steps that ``explain``, finance and the circuit share.
 
 Order (semantics 12): tier percentages -> base -> combine -> caps of scope (``ledger.domain.credits.scope_caps``),
-service and contract -> strict minimum -> one rounding. Amounts between the base and the rounding are exact fractions
-of a minor unit.
+service and contract -> strict minimum -> one rounding.
+Amounts between the base and the rounding are exact fractions of a minor unit.
 
 ``tiered-v1``: the last tier whose threshold an objective misses gives its percentage; ``tiers_combine`` takes the
-largest (``best``) or the sum, at most 100 %. ``impact-v1``: an incident is a run of windows that breaks the
-objective's promise (``ledger.domain.violations.violation``). Its amount is duration_s * qps * coefficient * unit
-price with qps = valid / duration_s, so exactly valid * coefficient * unit price. The rule's amount is the sum over
-its incidents: each is a claim of its own. ``ledger.domain.credits.lost_time`` has the rules that pay for lost time.
+largest (``best``) or the sum, at most 100 %.
+``impact-v1``: an incident is a run of windows that breaks the objective's promise
+(``ledger.domain.violations.violation``). Its amount is duration_s * qps * coefficient * unit price with qps = valid /
+duration_s, so exactly valid * coefficient * unit price. The rule's amount is the sum over its incidents: each is a
+claim of its own.
+``ledger.domain.credits.lost_time`` has the rules that pay for lost time.
 ``rules_combine`` takes the largest amount of a rule (``best``: what broke two rules is paid once) or the sum.
 
 The base is agreed on, or what finance recorded as charges in an objective's scope
 (``ledger.domain.credits.charges``). Then the amounts of objectives are combined and not their percentages, and a sum
-is at most the charges of all of them."""
+is at most the charges of all of them.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Maintenance is agreed by ticket classes, each with its own limits; a carve-out is a cause that the provider does not
 answer for. Both only say what may be excluded: what was excluded is recorded (``ledger.domain.windows.exclusions``).
-No limit is assumed: one that the agreement leaves out does not apply."""
+No limit is assumed: one that the agreement leaves out does not apply.
+"""
 
 from __future__ import annotations
 

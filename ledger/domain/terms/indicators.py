@@ -2,7 +2,8 @@
 
 Request indicators are counted in the request log. Sample indicators come as samples
 (``ledger.domain.facts.samples``), each with counts of its own, or with a value that the objective's ``measure``
-judges."""
+judges.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Objectives: what an agreement promises, read from its ``objectives`` member
-(``ledger.domain.terms.objective_shapes``).
+"""Objectives: what an agreement promises, read from its ``objectives`` member (shapes: ``objective_shapes``).
 
 An objective names an indicator (what is counted: ``ledger.domain.terms.indicators``), a method (how counts become one
-result for the period: ``ledger.domain.methods``) and a target: the share of what is valid that must be good."""
+result for the period: ``ledger.domain.methods``) and a target: the share of what is valid that must be good.
+"""
 
 from __future__ import annotations
 
